@@ -1,0 +1,2 @@
+//! The `pushback` program.
+fn main() {}

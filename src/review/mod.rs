@@ -1,0 +1,10 @@
+//! The specification as code: what review feedback means and what is owed on it.
+//!
+//! No input or output, no clock, no environment, no threads: every fact is an argument, every answer a value.
+#![deny(clippy::disallowed_methods, clippy::disallowed_types)]
+#![deny(clippy::wildcard_enum_match_arm)]
+
+pub mod comment;
+pub mod ids;
+pub mod observation;
+pub mod severity;
