@@ -1,2 +1,3 @@
 //! `pushback` settles review feedback: every open P1/P2 comment on a pull request is a failing test.
+pub mod ports;
 pub mod review;

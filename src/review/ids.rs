@@ -257,6 +257,44 @@ impl From<FindingId> for String {
     }
 }
 
+/// A path in the repository: bytes, as git has them. Lossy only for display.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RepoPath(Vec<u8>);
+
+impl RepoPath {
+    /// Takes a path as git gave it, relative to the top of the tree.
+    pub fn from_git(bytes: impl Into<Vec<u8>>) -> Self {
+        Self(bytes.into())
+    }
+
+    /// Checks a path that came from outside: relative, no `..`, no empty part, no control bytes, not inside `.git`.
+    pub fn from_outside(text: &str) -> Result<Self, BadId> {
+        let part = |p: &str| !p.is_empty() && p != "." && p != ".." && !p.eq_ignore_ascii_case(".git");
+        let good = !text.is_empty()
+            && text.len() <= 4096
+            && !text.chars().any(char::is_control)
+            && !text.contains('\\')
+            && text.split('/').all(part);
+        if good { Ok(Self(text.as_bytes().to_vec())) } else { Err(bad(text, "a path inside the repository")) }
+    }
+
+    /// Returns the bytes.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// Returns the path as text where it is valid UTF-8.
+    pub fn as_str(&self) -> Option<&str> {
+        std::str::from_utf8(&self.0).ok()
+    }
+}
+
+impl fmt::Display for RepoPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&String::from_utf8_lossy(&self.0))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -283,6 +321,18 @@ mod tests {
         assert!("o/r".parse::<RepoSlug>().is_ok());
         for text in ["o", "o/", "/r", "o/..", "o/r/x", "o/r x", "o/\n"] {
             assert!(text.parse::<RepoSlug>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn fm_38_paths_from_outside_stay_inside() {
+        for text in ["src/a.rs", "foo b/bar.md", "-rf", "a"] {
+            assert!(RepoPath::from_outside(text).is_ok(), "{text}");
+        }
+        for text in
+            ["", "/etc/passwd", "../x", "a/../b", "a//b", ".git/config", "a/.GIT/x", "a\0b", "a\nb", "a/", "c:\\x"]
+        {
+            assert!(RepoPath::from_outside(text).is_err(), "{text:?}");
         }
     }
 

@@ -4,7 +4,16 @@
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 #![deny(clippy::wildcard_enum_match_arm)]
 
+pub mod brief;
 pub mod comment;
+pub mod decision;
+pub mod diff;
 pub mod ids;
+pub mod note;
 pub mod observation;
+pub mod picture;
+pub mod policy;
 pub mod severity;
+pub mod status;
+pub mod summary;
+pub mod verdict;
