@@ -1,1 +1,5 @@
 //! Tests that see the program from outside.
+#![expect(clippy::expect_used, clippy::panic, reason = "a test that cannot go on has failed")]
+
+mod architecture;
+mod licences;

@@ -1,0 +1,274 @@
+//! The stable JSON of every command: one object on stdout, versioned. The text formats may change, this does not.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use serde::Serialize;
+
+use crate::review::ids::FindingId;
+use crate::review::severity::Severity;
+use crate::review::summary::{Finding, RoundRecord, StopReason, Summary};
+use crate::review::verdict::{Gate, ReviewerReport, ReviewerState};
+
+/// Version of every JSON object this program prints.
+pub const SCHEMA_VERSION: u32 = 1;
+
+/// What every object carries.
+#[derive(Debug, Clone, Serialize)]
+pub struct Envelope<T: Serialize> {
+    /// Version.
+    pub schema_version: u32,
+    /// Command.
+    pub command: &'static str,
+    /// Exit code.
+    pub exit: u8,
+    /// The pull request; null when none was found.
+    pub pr: Option<PrView>,
+    /// The one command to run next.
+    pub next: String,
+    /// When to come back.
+    pub retry_after_s: Option<u64>,
+    /// What went wrong.
+    pub error: Option<ErrorView>,
+    /// What the command adds.
+    #[serde(flatten)]
+    pub more: T,
+}
+
+/// An error.
+#[derive(Debug, Clone, Serialize)]
+pub struct ErrorView {
+    /// `usage`, `config`, `could_not_read`, `permission`, `held`, `editor`, `internal`.
+    pub kind: &'static str,
+    /// One sentence.
+    pub message: String,
+    /// How to mend it.
+    pub hint: String,
+}
+
+/// A pull request.
+#[derive(Debug, Clone, Serialize)]
+pub struct PrView {
+    /// Host.
+    pub host: String,
+    /// Owner.
+    pub owner: String,
+    /// Repository.
+    pub repo: String,
+    /// Number.
+    pub number: u64,
+    /// Page for people.
+    pub url: String,
+    /// Base branch.
+    pub base: String,
+    /// Head commit.
+    pub head: String,
+}
+
+impl PrView {
+    /// Shows the pull request of a summary.
+    pub fn of(summary: &Summary) -> Self {
+        let pr = &summary.pr;
+        Self {
+            host: pr.host.clone(),
+            owner: pr.owner.clone(),
+            repo: pr.repo.clone(),
+            number: pr.number.0,
+            url: pr.url.clone(),
+            base: pr.base.clone(),
+            head: pr.head.to_string(),
+        }
+    }
+}
+
+/// Open findings, counted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Counts {
+    /// P1.
+    pub p1: usize,
+    /// P2.
+    pub p2: usize,
+    /// P3.
+    pub p3: usize,
+    /// Nits.
+    pub nit: usize,
+    /// Only a person can go on.
+    pub needs_person: usize,
+    /// From authors who create no work.
+    pub untrusted: usize,
+}
+
+impl Counts {
+    /// Counts what is open.
+    pub fn of(summary: &Summary, untrusted: usize) -> Self {
+        let open: Vec<&Finding> =
+            summary.comments.values().map(|entry| &entry.finding).filter(|finding| !finding.status.settled()).collect();
+        let of = |severity: Severity| open.iter().filter(|finding| finding.severity == severity).count();
+        Self {
+            p1: of(Severity::P1),
+            p2: of(Severity::P2),
+            p3: of(Severity::P3),
+            nit: of(Severity::Nit),
+            needs_person: open.iter().filter(|finding| finding.needs_person).count(),
+            untrusted,
+        }
+    }
+}
+
+/// A reviewer.
+#[derive(Debug, Clone, Serialize)]
+pub struct ReviewerView {
+    name: String,
+    required: bool,
+    awaited: bool,
+    state: &'static str,
+    head: String,
+    findings: u32,
+    evidence: String,
+    since: Option<Timestamp>,
+    until: Option<Timestamp>,
+}
+
+impl ReviewerView {
+    /// Shows a report.
+    pub fn of(report: &ReviewerReport) -> Self {
+        Self {
+            name: report.name.clone(),
+            required: report.required,
+            awaited: report.awaited,
+            state: report.state.as_str(),
+            head: report.head.to_string(),
+            findings: match report.state {
+                ReviewerState::Finished { findings } => findings,
+                _ => report.open,
+            },
+            evidence: report.evidence.clone(),
+            since: report.since,
+            until: report.until,
+        }
+    }
+}
+
+/// What `status` adds.
+#[derive(Debug, Clone, Serialize)]
+pub struct StatusView {
+    /// Open findings.
+    pub counts: Counts,
+    /// All findings.
+    pub findings: Vec<Finding>,
+    /// Reviewers.
+    pub reviewers: Vec<ReviewerView>,
+    /// The gate.
+    pub gate: Option<Gate>,
+    /// Notices worth a look: untrusted comments, a loosened gate, unknown notices.
+    pub notes: Vec<String>,
+}
+
+/// What `run` adds.
+#[derive(Debug, Clone, Serialize)]
+pub struct RunView {
+    /// The same as `status`.
+    #[serde(flatten)]
+    pub status: StatusView,
+    /// Named stop reason.
+    pub stop_reason: Option<StopReason>,
+    /// In one sentence.
+    pub why: String,
+    /// What was spent.
+    pub used: UsedView,
+    /// Rounds of this pull request.
+    pub rounds: Vec<RoundView>,
+    /// Planned writes of a dry run.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub planned: Vec<PlannedView>,
+    /// Where state is.
+    pub summary: String,
+}
+
+/// What was spent.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct UsedView {
+    /// Rounds since the last reset.
+    pub rounds: u32,
+    /// Editor time.
+    pub agent_seconds: u64,
+    /// Tokens.
+    pub tokens: u64,
+    /// Money.
+    pub cost_usd: f64,
+}
+
+/// One round.
+#[derive(Debug, Clone, Serialize)]
+pub struct RoundView {
+    n: u32,
+    head_before: String,
+    head_after: Option<String>,
+    sent: Vec<FindingId>,
+    outcome: crate::review::summary::RoundOutcome,
+    why: String,
+    verify: Option<crate::review::summary::VerifyState>,
+    seconds: u64,
+    tokens: u64,
+    cost_usd: f64,
+}
+
+impl RoundView {
+    /// Shows a round.
+    pub fn of(round: &RoundRecord) -> Self {
+        Self {
+            n: round.n,
+            head_before: round.head_before.to_string(),
+            head_after: round.head_after.as_ref().map(ToString::to_string),
+            sent: round.sent.clone(),
+            outcome: round.outcome,
+            why: round.why.clone(),
+            verify: round.verify,
+            seconds: round.seconds,
+            tokens: round.tokens,
+            cost_usd: round.cost_usd,
+        }
+    }
+}
+
+/// One planned write.
+#[derive(Debug, Clone, Serialize)]
+pub struct PlannedView {
+    /// What it does.
+    pub kind: &'static str,
+    /// Where it goes.
+    pub target: crate::review::summary::Target,
+    /// Exact text.
+    pub body: String,
+    /// Findings it speaks for.
+    pub findings: Vec<FindingId>,
+}
+
+/// What `explain` adds.
+#[derive(Debug, Clone, Serialize)]
+pub struct ExplainView {
+    /// The finding.
+    pub finding: Finding,
+    /// Why it has its severity, in words.
+    pub explanation: Vec<String>,
+}
+
+/// Nothing.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct Nothing {}
+
+/// Values with their sources, for `config show`.
+#[derive(Debug, Clone, Serialize)]
+pub struct ConfigView {
+    /// Key → value and source.
+    pub config: BTreeMap<String, ConfigValue>,
+}
+
+/// One value.
+#[derive(Debug, Clone, Serialize)]
+pub struct ConfigValue {
+    /// The value as JSON.
+    pub value: serde_json::Value,
+    /// Its source.
+    pub origin: &'static str,
+}

@@ -1,0 +1,6 @@
+//! What people and programs see: progress, tables, JSON. Decides nothing.
+
+pub mod clean;
+pub mod json;
+pub mod printer;
+pub mod table;

@@ -1,0 +1,135 @@
+//! Progress for people: a spinner line on a terminal, plain lines with a time elsewhere, nothing with `-q`. Goes to stderr.
+
+use std::cell::RefCell;
+use std::io::{IsTerminal, Write};
+use std::time::Duration;
+
+use anstyle::{AnsiColor, Style};
+use indicatif::{ProgressBar, ProgressStyle};
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+
+use super::clean::{clean, one_line};
+use crate::ports::{Event, Reporter};
+
+/// How much is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Verbosity {
+    /// Only warnings.
+    Quiet,
+    /// Steps.
+    Normal,
+    /// Everything, the editor's output included.
+    Verbose,
+}
+
+/// Tells events to a person.
+pub struct Printer {
+    verbosity: Verbosity,
+    terminal: bool,
+    bar: RefCell<Option<ProgressBar>>,
+}
+
+impl Printer {
+    /// Makes a printer for stderr.
+    pub fn new(verbosity: Verbosity) -> Self {
+        Self { verbosity, terminal: std::io::stderr().is_terminal(), bar: RefCell::new(None) }
+    }
+
+    fn line(&self, style: Style, text: &str) {
+        let text = clean(text);
+        let line = if self.terminal {
+            format!("{style}{text}{style:#}")
+        } else {
+            let now = jiff::Timestamp::now().to_zoned_datetime(TimeZone::system()).strftime("%H:%M:%S");
+            format!("{now} {text}")
+        };
+        match &*self.bar.borrow() {
+            Some(bar) => bar.suspend(|| write_line(&line)),
+            None => write_line(&line),
+        }
+    }
+
+    fn live(&self, text: &str) {
+        let text = one_line(text, 110);
+        let mut bar = self.bar.borrow_mut();
+        let bar = bar.get_or_insert_with(|| {
+            let bar = ProgressBar::new_spinner();
+            if let Ok(style) = ProgressStyle::with_template("{spinner} {msg}") {
+                bar.set_style(style);
+            }
+            bar.enable_steady_tick(Duration::from_millis(120));
+            bar
+        });
+        bar.set_message(text);
+    }
+
+    fn rest(&self) {
+        if let Some(bar) = self.bar.borrow_mut().take() {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+fn write_line(line: &str) {
+    // A closed stderr is no reason to stop the work.
+    let _ = writeln!(anstream::stderr(), "{line}");
+}
+
+fn at(until: Option<Timestamp>) -> String {
+    let local = |at: Timestamp| at.to_zoned_datetime(TimeZone::system()).strftime("%H:%M:%S").to_string();
+    until.map_or_else(String::new, |at| format!(", until {} at most", local(at)))
+}
+
+fn time(elapsed: Duration) -> String {
+    let s = elapsed.as_secs();
+    if s < 60 { format!("{s}s") } else { format!("{}m{:02}s", s / 60, s % 60) }
+}
+
+impl Reporter for Printer {
+    fn tell(&self, event: Event) {
+        let plain = Style::new();
+        let strong = Style::new().bold();
+        let warning = Style::new().fg_color(Some(AnsiColor::Yellow.into()));
+        let quiet = self.verbosity == Verbosity::Quiet;
+        match event {
+            Event::Warning(text) => self.line(warning, &format!("! {text}")),
+            _ if quiet => {}
+            Event::Line(text) => self.line(plain, &format!("  {text}")),
+            Event::Wrote(text) => self.line(Style::new().fg_color(Some(AnsiColor::Green.into())), &format!("→ {text}")),
+            Event::Observed { head, p1, p2 } => {
+                self.rest();
+                self.line(strong, &format!("head {}: {p1} P1 and {p2} P2 open", head.short()));
+            }
+            Event::Round { n, sent, tests } => {
+                let mut what: Vec<String> = sent.iter().map(ToString::to_string).collect();
+                if tests {
+                    what.push("red spec tests".to_owned());
+                }
+                self.line(strong, &format!("round {n}: the editor gets {}", what.join(", ")));
+            }
+            Event::Agent { name, elapsed, doing } => {
+                if self.terminal {
+                    self.live(&format!("{name} {} {doing}", time(elapsed)));
+                } else if self.verbosity == Verbosity::Verbose {
+                    self.line(plain, &format!("  {name} {} {doing}", time(elapsed)));
+                }
+            }
+            Event::Waiting { what, until } => {
+                let text = format!("waiting: {what}{}", at(until));
+                if self.terminal { self.live(&text) } else { self.line(plain, &format!("  {text}")) }
+            }
+            Event::WaitOver => {
+                if !self.terminal {
+                    self.rest();
+                }
+            }
+        }
+    }
+}
+
+impl Drop for Printer {
+    fn drop(&mut self) {
+        self.rest();
+    }
+}
