@@ -291,6 +291,7 @@ fn graphql_gives_what_was_selected_and_refuses_the_rest() {
     );
     check("query A($owner: Int!) { viewer { login } }", "$owner");
     check("query A { viewer { ", "Parse error");
+    check("query A { repository(owner: $owner, name: \"r\") { name } }", "$owner");
 }
 
 #[test]
@@ -496,6 +497,103 @@ fn a_reactive_reviewer_answers_real_pushes() {
     assert_eq!(eyes, [json!(0), json!(1), json!(0)]);
     let runs = world.json(&format!("/repos/o/r/commits/{second}/check-runs?filter=latest"));
     assert_eq!(runs["check_runs"][0]["conclusion"], "success");
+    world.clean();
+}
+
+#[test]
+fn a_review_can_show_before_its_comments() {
+    let world = World::new();
+    world.forge.freeze_at("2026-01-01T00:00:00Z");
+    world.forge.scene(json!({"script": [
+        {"after_push": 0, "actions": [{"review": {"user": "codex[bot]", "body": "2 findings", "key": "review"}}]},
+        {"after_push": 0, "delay_ms": 9000, "actions": [
+            {"inline": {"user": "codex[bot]", "path": "a.txt", "line": 2, "body": "late", "review": "review"}}]},
+    ]}));
+    let review = world.all("/repos/o/r/pulls/7/reviews")[0]["id"].clone();
+    assert_eq!(world.all(INLINE).len(), 0);
+    world.forge.advance(Duration::from_secs(9));
+    assert_eq!(world.all(INLINE)[0]["pull_request_review_id"], review);
+    let own = world.all(&format!("/repos/o/r/pulls/7/reviews/{review}/comments"));
+    assert_eq!((own.len(), own[0].get("line")), (1, None), "this list has positions only");
+    world.clean();
+}
+
+#[test]
+fn a_fork_and_a_renamed_repository_are_found() {
+    let world = World::new();
+    let fork = world.dir.path().join("fork.git");
+    git(world.dir.path(), &["clone", "-q", "--bare", "bare.git", "fork.git"]);
+    git(&world.work(), &["checkout", "-qb", "patch", "main"]);
+    std::fs::write(world.work().join("b.txt"), "b\n").unwrap();
+    git(&world.work(), &["add", "-A"]);
+    git(&world.work(), &["commit", "-qm", "patch"]);
+    git(&world.work(), &["push", "-q", fork.to_str().unwrap(), "patch"]);
+    world.forge.scene(json!({"repos": [{"name": "fan/r", "git": fork},
+        {"name": "o/r", "renamed_from": ["o/before"], "pulls": [
+            {"number": 8, "title": "Patch", "head": "patch", "head_repo": "fan/r", "author": "fan"}]}]}));
+    let pull = world.json("/repos/o/r/pulls?head=fan:patch")[0].clone();
+    assert_eq!((&pull["number"], &pull["head"]["repo"]["full_name"]), (&json!(8), &json!("fan/r")));
+    assert_eq!(world.json("/repos/o/r/pulls/8/files")[0]["filename"], "b.txt");
+    let sha = world.head();
+    let body = json!({"body": "x", "commit_id": sha, "path": "b.txt", "line": 1, "side": "RIGHT"});
+    assert_eq!(world.post("/repos/o/r/pulls/8/comments", &body).status(), 201);
+    let moved = world.get("/repos/o/before/pulls/8");
+    assert_eq!(moved.status(), 301);
+    let target = moved.headers()["location"].to_str().unwrap().to_owned();
+    assert_eq!(world.json(&target)["number"], 8);
+    world.clean();
+}
+
+#[test]
+fn a_branch_that_must_be_up_to_date_is_behind() {
+    let world = World::new();
+    let state = || world.json("/repos/o/r/pulls/7")["mergeable_state"].clone();
+    world.forge.act(json!({"git_commit": {"branch": "main", "files": {"c.txt": "c\n"}}}));
+    assert_eq!(state(), "clean");
+    world.forge.scene(json!({"repos": [{"name": "o/r", "protection": {"main": {"strict": true, "checks": [
+        {"context": "never", "app_id": null}]}}}]}));
+    assert_eq!(state(), "behind");
+    let required = world.json("/repos/o/r/branches/main/protection/required_status_checks");
+    assert_eq!((&required["strict"], &required["contexts"]), (&json!(true), &json!(["never"])));
+    world.forge.act(json!({"git_commit": {"branch": "main", "files": {"a.txt": "conflict\n"}}}));
+    let pull = world.json("/repos/o/r/pulls/7");
+    assert_eq!((&pull["mergeable"], &pull["mergeable_state"]), (&json!(false), &json!("dirty")));
+    world.forge.act(json!({"pull": {"mergeable_null": 2}}));
+    let seen: Vec<_> = (0..3).map(|_| world.json("/repos/o/r/pulls/7")["mergeable"].clone()).collect();
+    assert_eq!(json!(seen), json!([null, null, false]));
+    world.clean();
+}
+
+#[test]
+fn a_second_fake_tells_whether_a_token_strayed() {
+    let world = World::new();
+    let elsewhere = Forge::start();
+    let next = format!("{}/repos/o/r/pulls/7/comments", elsewhere.url());
+    world.forge.fault(Fault::new("GET", "*/comments", What::Link { next: next.clone() }));
+    assert_eq!(next_link(&world.get(INLINE)).unwrap(), next);
+    assert_eq!(world.get(&next).status(), 401);
+    assert_eq!(elsewhere.log()[0].token.as_deref(), Some("t-me"), "this client is not careful");
+    world.clean();
+}
+
+#[test]
+fn bots_are_named_with_and_without_suffix() {
+    let world = World::new();
+    world.forge.act(json!({"inline": {"user": "codex[bot]", "path": "a.txt", "line": 2, "body": "x"}}));
+    world.forge.scene(json!({"users": [{"login": "plain", "type": "Bot"}]}));
+    world.forge.act(json!({"inline": {"user": "plain", "path": "a.txt", "line": 2, "body": "x"}}));
+    world.forge.act(json!({"inline": {"user": "ghost", "path": "a.txt", "line": 2, "body": "x"}}));
+    let rest: Vec<_> = world.all(INLINE).iter().map(|c| c["user"]["login"].clone()).collect();
+    assert_eq!(json!(rest), json!(["codex[bot]", "plain", null]));
+    let answer = world.graphql("t-me", THREADS, &pr());
+    let threads = answer["data"]["repository"]["pullRequest"]["reviewThreads"]["nodes"].as_array().unwrap().clone();
+    let authors: Vec<_> = threads.iter().map(|t| t["comments"]["nodes"][0]["author"].clone()).collect();
+    let bot = |login: &str| json!({"login": login, "__typename": "Bot"});
+    assert_eq!(json!(authors), json!([bot("codex"), bot("plain"), null]));
+    assert_eq!(
+        world.graphql("t-app", "query W { viewer { login } }", &json!({}))["data"]["viewer"]["login"],
+        "app[bot]"
+    );
     world.clean();
 }
 

@@ -135,7 +135,7 @@ impl State {
     }
 
     /// Makes many comments, replies, reviews and issue comments quickly; no anchors are looked up.
-    pub fn bulk(&mut self, at: super::act::At, bulk: &Bulk<'_>, counts: [usize; 4]) -> Result<(), String> {
+    pub fn bulk(&mut self, at: super::state::At, bulk: &Bulk<'_>, counts: [usize; 4]) -> Result<(), String> {
         self.ensure_user(bulk.user);
         let [comments, replies, reviews, talk] = counts;
         let keep = std::mem::replace(&mut self.settings.empty_reviews, false);
@@ -144,7 +144,7 @@ impl State {
         let mut roots = Vec::new();
         let now: Ms = self.clock.now();
         for n in 0..comments {
-            let draft = super::act::Draft {
+            let draft = super::posts::Draft {
                 user: bulk.user.into(),
                 body: text(n),
                 path: bulk.path.into(),

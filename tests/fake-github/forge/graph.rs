@@ -2,10 +2,10 @@
 
 use serde_json::{Map, Value, json};
 
-use super::act::At;
 use super::graphql::{rate, required, rollup};
 use super::http::Caller;
 use super::rest_pulls::{latest_checks, latest_statuses};
+use super::state::At;
 use super::state::{Pull, State, iso};
 
 /// Arguments of a field.
@@ -27,7 +27,10 @@ pub enum Node {
     Query,
     Mutation,
     RateLimit,
-    Actor(String),
+    /// The login, and whether it is a bot.
+    Actor(String, bool),
+    /// The caller; bots keep their `[bot]` here.
+    Viewer(String),
     Repo(usize),
     Pull(At),
     Thread(At, u64),
@@ -44,7 +47,11 @@ pub enum Node {
     Context(usize, u64),
     Reaction(String, String),
     Edge(usize, Box<Self>),
-    PageInfo { low: usize, high: usize, total: usize },
+    PageInfo {
+        low: usize,
+        high: usize,
+        total: usize,
+    },
     Payload(String, Box<Self>),
     Minimized(String),
 }
@@ -56,8 +63,9 @@ impl Node {
             Self::Query => "Query",
             Self::Mutation => "Mutation",
             Self::RateLimit => "RateLimit",
-            Self::Actor(login) if login.ends_with("[bot]") => "Bot",
-            Self::Actor(_) => "User",
+            Self::Actor(_, true) => "Bot",
+            Self::Actor(_, false) => "User",
+            Self::Viewer(_) => "User",
             Self::Repo(_) => "Repository",
             Self::Pull(_) => "PullRequest",
             Self::Thread(..) => "PullRequestReviewThread",
@@ -83,7 +91,7 @@ impl Node {
     /// Returns whether a type condition fits.
     pub fn is(&self, name: &str) -> bool {
         let more: &[&str] = match self {
-            Self::Actor(_) => &["Actor"],
+            Self::Actor(..) => &["Actor"],
             Self::Commit(..) => &["GitObject"],
             Self::Minimized(_) => &["PullRequestReviewComment", "IssueComment"],
             _ => &["Node"],
@@ -110,7 +118,8 @@ pub struct Wrong {
 /// A field's outcome; `Err(None)` = there is no such field.
 pub type Found = Result<Out, Option<Wrong>>;
 
-fn wrong<T>(kind: &'static str, message: impl Into<String>) -> Result<T, Option<Wrong>> {
+/// Refuses a field.
+pub fn wrong<T>(kind: &'static str, message: impl Into<String>) -> Result<T, Option<Wrong>> {
     Err(Some(Wrong { kind, message: message.into() }))
 }
 
@@ -131,7 +140,9 @@ impl Graph<'_> {
             Node::Query => self.query(name, args),
             Node::Mutation => self.mutation(name, args),
             Node::RateLimit => self.rate_limit(name),
-            Node::Actor(login) => self.actor(login, name),
+            Node::Actor(login, _) => self.actor(login, name),
+            Node::Viewer(login) if name == "login" => leaf(login.as_str()),
+            Node::Viewer(login) => self.actor(login, name),
             Node::Repo(index) => self.repo(*index, name, args),
             Node::Pull(at) => self.pull(*at, name, args),
             Node::Thread(at, root) => self.thread(*at, *root, name),
@@ -156,7 +167,7 @@ impl Graph<'_> {
             Node::Context(repo, id) => self.context(*repo, *id, name, args),
             Node::Reaction(user, content) => match name {
                 "content" => leaf(content.as_str()),
-                "user" => Ok(Out::One(Node::Actor(user.clone()))),
+                "user" => self.person(user),
                 _ => Err(None),
             },
             Node::Edge(n, inner) => match name {
@@ -187,7 +198,7 @@ impl Graph<'_> {
 
     fn query(&mut self, name: &str, args: &Args) -> Found {
         match name {
-            "viewer" => Ok(Out::One(Node::Actor(self.me.login.clone()))),
+            "viewer" => Ok(Out::One(Node::Viewer(self.me.login.clone()))),
             "rateLimit" => Ok(Out::One(Node::RateLimit)),
             "repository" => {
                 let slug = format!("{}/{}", args.text("owner"), args.text("name"));
@@ -209,7 +220,8 @@ impl Graph<'_> {
         }
     }
 
-    fn by_node_id(&self, id: &str) -> Option<Node> {
+    /// Finds what a node id names.
+    pub fn by_node_id(&self, id: &str) -> Option<Node> {
         let (kind, number) = id.split_once('_')?;
         let number: u64 = number.parse().ok()?;
         for (repo, r) in self.st.repos.iter().enumerate() {
@@ -256,10 +268,7 @@ impl Graph<'_> {
     fn person(&self, login: &str) -> Found {
         match self.st.user(login) {
             // The type is told by the account, not by the spelling of the login.
-            Some(user) if user.kind() == "Bot" && !user.login.ends_with("[bot]") => {
-                Ok(Out::One(Node::Actor(format!("{}[bot]", user.login))))
-            }
-            Some(user) => Ok(Out::One(Node::Actor(user.login.clone()))),
+            Some(user) => Ok(Out::One(Node::Actor(user.login.clone(), user.kind() == "Bot"))),
             None => Ok(Out::Null),
         }
     }
@@ -359,7 +368,8 @@ impl Graph<'_> {
         }
     }
 
-    fn may_resolve(&self, at: At) -> bool {
+    /// Returns whether the caller may resolve threads there.
+    pub fn may_resolve(&self, at: At) -> bool {
         let repo = &self.st.repos[at.repo];
         let role = matches!(self.st.access(repo, &self.me.login), "write" | "maintain" | "admin");
         let author = repo.pull(at.pull).is_some_and(|p| p.author.eq_ignore_ascii_case(&self.me.login));
@@ -552,54 +562,6 @@ impl Graph<'_> {
             "targetUrl" => leaf(json!(status.target_url)),
             "createdAt" => leaf(iso(status.created)),
             "isRequired" => self.is_required(repo, &status.context, None, args),
-            _ => Err(None),
-        }
-    }
-
-    fn mutation(&mut self, name: &str, args: &Args) -> Found {
-        let input = args.0.get("input").cloned().unwrap_or_default();
-        let id = |key: &str| input[key].as_str().unwrap_or_default().to_owned();
-        let missing =
-            |what: &str| wrong("NOT_FOUND", format!("Could not resolve to a node with the global id of '{what}'"));
-        match name {
-            "resolveReviewThread" | "unresolveReviewThread" => {
-                let thread = id("threadId");
-                let Some(Node::Thread(at, root)) = self.by_node_id(&thread) else { return missing(&thread) };
-                if !self.may_resolve(at) {
-                    return wrong("FORBIDDEN", self.me.refusal());
-                }
-                self.st.version += 1;
-                let me = self.me.login.clone();
-                let Ok(pull) = self.st.pull_mut(at) else { return missing(&thread) };
-                if name == "resolveReviewThread" {
-                    pull.resolved.entry(root).or_insert(me);
-                } else {
-                    pull.resolved.remove(&root);
-                }
-                Ok(Out::One(Node::Payload("thread".into(), Box::new(Node::Thread(at, root)))))
-            }
-            "minimizeComment" => {
-                let subject = id("subjectId");
-                let (at, number) = match self.by_node_id(&subject) {
-                    Some(Node::Comment(at, n) | Node::Talk(at, n) | Node::Review(at, n)) => (at, n),
-                    _ => return missing(&subject),
-                };
-                let reason = id("classifier").to_lowercase();
-                self.st.version += 1;
-                if let Ok(pull) = self.st.pull_mut(at) {
-                    pull.minimized.insert(number, reason.clone());
-                }
-                Ok(Out::One(Node::Payload("minimizedComment".into(), Box::new(Node::Minimized(reason)))))
-            }
-            "markPullRequestReadyForReview" => {
-                let subject = id("pullRequestId");
-                let Some(Node::Pull(at)) = self.by_node_id(&subject) else { return missing(&subject) };
-                self.st.version += 1;
-                if let Ok(pull) = self.st.pull_mut(at) {
-                    pull.draft = false;
-                }
-                Ok(Out::One(Node::Payload("pullRequest".into(), Box::new(Node::Pull(at)))))
-            }
             _ => Err(None),
         }
     }

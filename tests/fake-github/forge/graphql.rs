@@ -72,6 +72,14 @@ fn run<'d>(st: &mut State, me: &Caller, document: &'d Document<'d, String>, body
         OperationDefinition::SelectionSet(s) => (s, [].as_slice(), false),
         OperationDefinition::Subscription(_) => return refused(st, "No subscriptions".into()),
     };
+    let text = body["query"].as_str().unwrap_or_default();
+    if let Some(unused) = variables.iter().find(|v| uses(text, &v.name) < 2) {
+        return refused(st, format!("Variable ${} is declared but not used", unused.name));
+    }
+    let stray = names(text).find(|n| !variables.iter().any(|v| v.name == *n));
+    if let Some(name) = stray.filter(|_| operations.len() == 1) {
+        return refused(st, format!("Variable ${name} is used but not declared"));
+    }
     let variables = match bind(variables, &body["variables"]) {
         Ok(bound) => bound,
         Err(why) => return refused(st, why),
@@ -93,6 +101,16 @@ fn run<'d>(st: &mut State, me: &Caller, document: &'d Document<'d, String>, body
         true => json!({"data": data}),
         false => json!({"data": data, "errors": errors}),
     }
+}
+
+/// Counts where a variable stands in a document.
+fn uses(text: &str, name: &str) -> usize {
+    names(text).filter(|n| *n == name).count()
+}
+
+fn names(text: &str) -> impl Iterator<Item = &str> {
+    let word = |c: char| c.is_alphanumeric() || c == '_';
+    text.split('$').skip(1).filter_map(move |part| part.split(|c| !word(c)).next())
 }
 
 /// A read of the pull request counts for a lagging head and for a withheld `mergeable`.

@@ -20,6 +20,9 @@ use super::rest;
 use super::shapes;
 use super::state::{Cached, Logged, Quota, State, http_date, parse_time};
 
+/// Versions of the REST API that are served.
+const API_VERSIONS: [&str; 2] = ["2022-11-28", "2026-03-10"];
+
 /// The shared world.
 pub type Shared = Arc<Mutex<State>>;
 
@@ -260,6 +263,9 @@ fn true_answer(st: &mut State, req: &Req, caller: Result<Caller, Reply>, struck:
     if req.header("user-agent").is_none_or(str::is_empty) {
         st.violation("a request without User-Agent");
         return Reply::json(403, &json!({"message": "Request forbidden by administrative rules."}));
+    }
+    if req.header("x-github-api-version").is_some_and(|v| !API_VERSIONS.contains(&v)) {
+        return Reply::json(400, &json!({"message": "Invalid API version."}));
     }
     let caller = match caller {
         Ok(caller) => caller,

@@ -16,6 +16,9 @@ mod git;
 mod graph;
 mod graphql;
 mod http;
+mod mutations;
+mod posts;
+pub mod records;
 mod rest;
 mod rest_git;
 mod rest_pulls;
@@ -25,6 +28,7 @@ pub mod scene;
 mod shapes;
 pub mod state;
 mod view;
+mod world;
 
 use std::net::TcpListener;
 use std::sync::{Arc, Mutex};
@@ -100,8 +104,14 @@ impl Forge {
         &self.base
     }
 
-    /// Gives access to the whole state.
-    pub fn state<T>(&self, look: impl FnOnce(&mut State) -> T) -> T {
+    /// Gives access to the whole state; kept pages are rendered anew afterwards.
+    pub fn state<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
+        let mut st = lock(&self.shared);
+        st.version += 1;
+        change(&mut st)
+    }
+
+    fn look<T>(&self, look: impl FnOnce(&mut State) -> T) -> T {
         look(&mut lock(&self.shared))
     }
 
@@ -172,7 +182,7 @@ impl Forge {
 
     /// Returns the requests so far.
     pub fn log(&self) -> Vec<Logged> {
-        self.state(|st| st.log.clone())
+        self.look(|st| st.log.clone())
     }
 
     /// Forgets the requests so far.
@@ -183,17 +193,17 @@ impl Forge {
     /// Counts the requests of a method (or `*`) on a path pattern.
     pub fn requests(&self, method: &str, path: &str) -> usize {
         let fits = |l: &&Logged| (method == "*" || l.method == method) && faults::glob(path, &l.path);
-        self.state(|st| st.log.iter().filter(fits).count())
+        self.look(|st| st.log.iter().filter(fits).count())
     }
 
     /// Returns what was asked or answered against the contract; a good test ends with an empty list.
     pub fn violations(&self) -> Vec<String> {
-        self.state(|st| st.violations.clone())
+        self.look(|st| st.violations.clone())
     }
 
     /// Returns the end state as JSON, see `GET /_control/state`.
     pub fn dump(&self) -> Value {
-        self.state(|st| {
+        self.look(|st| {
             st.tick();
             control::dump(st)
         })

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::act::At;
 use super::http::{Caller, Reply, Req, decode};
 use super::shapes;
+use super::state::At;
 use super::state::State;
 use super::view::View;
 use super::{rest_git, rest_pulls, rest_talk, rest_writes};

@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::act::At;
 use super::git;
 use super::http::Reply;
 use super::rest::{Call, Outcome, Refused, not_found, refuse};
+use super::state::At;
 use super::state::{Check, Comment, Pull, Repo, Status, parse_time};
 use super::view::extend;
 
@@ -122,12 +122,25 @@ pub fn mergeable(call: &mut Call<'_>, at: At) -> Result<(Option<bool>, String), 
         (None, _, Err(_)) => true,
     };
     pull.merge_cache = Some((pull.base_sha.clone(), pull.head.clone(), fine));
-    let word = match pull.draft {
-        true => "draft",
-        false if fine => "clean",
-        false => "dirty",
+    let (draft, fixed) = (pull.draft, pull.mergeable_state.clone());
+    let word = match (fine, draft) {
+        (false, _) => "dirty",
+        (true, true) => "draft",
+        (true, false) if behind(call, at) => "behind",
+        (true, false) => "clean",
     };
-    Ok((Some(fine), pull.mergeable_state.clone().unwrap_or_else(|| word.to_owned())))
+    Ok((Some(fine), fixed.unwrap_or_else(|| word.to_owned())))
+}
+
+/// Returns whether a rule wants the branch up to date and it is not.
+fn behind(call: &Call<'_>, at: At) -> bool {
+    let repo = &call.st.repos[at.repo];
+    let Some(pull) = repo.pull(at.pull) else { return false };
+    let rules = repo.rules.get(&pull.base).into_iter().flatten();
+    let by_rule = rules.map(|r| &r["parameters"]["strict_required_status_checks_policy"]).any(|s| *s == true);
+    let strict = by_rule || repo.protection.get(&pull.base).is_some_and(|p| p["strict"] == true);
+    let git = call.st.git_of(at.repo, at.pull).ok().filter(|_| strict);
+    git.is_some_and(|git| git::merge_base(&git, &pull.base_sha, &pull.head).as_ref() != Some(&pull.base_sha))
 }
 
 fn since(call: &Call<'_>) -> Option<i64> {

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::act::At;
 use super::http::Reply;
 use super::rest::{Call, Outcome, Refused, not_found, refuse, unprocessable};
+use super::state::At;
 use super::state::{Pull, parse_time};
 
 /// Answers, `None` for a path that is not known.

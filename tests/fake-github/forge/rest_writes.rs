@@ -2,12 +2,13 @@
 
 use serde_json::{Value, json};
 
-use super::act::{At, Draft};
 use super::git;
 use super::http::Reply;
+use super::posts::Draft;
 use super::rest::{Call, Outcome, Refused, not_found, refuse, unprocessable};
 use super::rest_pulls::sha_of;
 use super::rest_talk::show;
+use super::state::At;
 use super::state::{Check, Status};
 
 /// Answers, `None` for a path that is not known.
