@@ -342,6 +342,12 @@ pub struct RoundRecord {
     /// Places it changed: path and line range at `head_after`.
     #[serde(default)]
     pub touched: Vec<Touched>,
+    /// Untracked files there were before it, so that a cut-off round removes none of them.
+    #[serde(default)]
+    pub untracked: Vec<String>,
+    /// How often it was replayed on a moved branch.
+    #[serde(default)]
+    pub replays: u32,
 }
 
 /// A region that a round changed.
