@@ -2,4 +2,5 @@
 #![expect(clippy::expect_used, clippy::panic, reason = "a test that cannot go on has failed")]
 
 mod architecture;
+mod classify;
 mod licences;
