@@ -2,4 +2,5 @@
 
 pub mod keys;
 pub mod layers;
+pub mod rules;
 pub mod settings;

@@ -5,6 +5,7 @@
 #![deny(clippy::wildcard_enum_match_arm)]
 
 pub mod brief;
+pub mod classify;
 pub mod comment;
 pub mod decision;
 pub mod diff;

@@ -5,5 +5,6 @@
 mod forge;
 
 mod architecture;
+mod classify;
 mod fake_github;
 mod licences;

@@ -1,0 +1,163 @@
+//! Text as people see it: what is invisible, and what only the renderer reads, is taken out. Decides nothing about meaning.
+
+use std::borrow::Cow;
+
+/// Tells whether a character is invisible or steers the direction or the terminal.
+fn is_hidden(c: char) -> bool {
+    matches!(c,
+        '\u{0}'..='\u{8}' | '\u{b}' | '\u{c}' | '\u{e}'..='\u{1f}' | '\u{7f}'..='\u{9f}' | '\u{ad}' | '\u{61c}'
+        | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}'
+        | '\u{fe00}'..='\u{fe0f}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+}
+
+fn is_plain_byte(byte: u8) -> bool {
+    matches!(byte, b'\n' | b'\t' | 0x20..=0x7e)
+}
+
+/// Returns a body with invisible characters and variation selectors removed, no-break spaces as spaces, and LF line ends.
+pub(super) fn visible(body: &str) -> Cow<'_, str> {
+    if body.bytes().all(is_plain_byte) {
+        return Cow::Borrowed(body);
+    }
+    let mut out = String::with_capacity(body.len());
+    let mut rest = body;
+    while !rest.is_empty() {
+        let plain = rest.bytes().position(|b| !is_plain_byte(b)).unwrap_or(rest.len());
+        out.push_str(&rest[..plain]);
+        rest = &rest[plain..];
+        let mut chars = rest.chars();
+        while let Some(c) = chars.clone().next().filter(|c| !c.is_ascii() || !is_plain_byte(*c as u8)) {
+            chars.next();
+            match c {
+                '\r' if chars.as_str().starts_with('\n') => {}
+                '\r' | '\u{85}' | '\u{2028}' | '\u{2029}' => out.push('\n'),
+                '\u{a0}' | '\u{202f}' | '\u{2007}' => out.push(' '),
+                c if is_hidden(c) => {}
+                c => out.push(c),
+            }
+        }
+        rest = chars.as_str();
+    }
+    Cow::Owned(out)
+}
+
+/// Returns text from outside for a person or a prompt: no control, zero-width or bidi characters, no HTML comments, and
+/// at most `cap` bytes.
+pub fn plain(body: &str, cap: usize) -> String {
+    let text = visible(body);
+    let mut out = without_comments(&text);
+    if out.len() > cap {
+        let mut end = cap;
+        while !out.is_char_boundary(end) {
+            end -= 1;
+        }
+        out.truncate(end);
+    }
+    out
+}
+
+/// Removes `<!-- … -->`, in code too: a reader of plain text cannot tell the difference. An unclosed one stays readable.
+fn without_comments(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(start) = rest.find("<!--") {
+        let Some(len) = rest[start + 4..].find("-->") else { break };
+        out.push_str(&rest[..start]);
+        rest = &rest[start + 4 + len + 3..];
+    }
+    out.push_str(rest);
+    out
+}
+
+/// Spans of inline code in one paragraph, as byte ranges of their content. Linear in the text.
+pub(super) fn code_spans(text: &str) -> Vec<(usize, usize)> {
+    let runs = backtick_runs(text);
+    if runs.len() < 2 {
+        return Vec::new();
+    }
+    let mut next = vec![None; runs.len()];
+    let mut last = std::collections::HashMap::new();
+    for (i, (_, len, _)) in runs.iter().enumerate().rev() {
+        next[i] = last.insert(*len, i);
+    }
+    let mut spans = Vec::new();
+    let mut i = 0;
+    while i < runs.len() {
+        let (at, len, escaped) = runs[i];
+        match next[i] {
+            Some(close) if !escaped => {
+                spans.push((at + len, runs[close].0));
+                i = close + 1;
+            }
+            _ => i += 1,
+        }
+    }
+    spans
+}
+
+fn backtick_runs(text: &str) -> Vec<(usize, usize, bool)> {
+    let bytes = text.as_bytes();
+    let mut runs = Vec::new();
+    let mut at = 0;
+    while let Some(found) = text[at..].find('`') {
+        let start = at + found;
+        let len = bytes[start..].iter().take_while(|b| **b == b'`').count();
+        runs.push((start, len, start > 0 && bytes[start - 1] == b'\\'));
+        at = start + len;
+    }
+    runs
+}
+
+/// Returns the text with the content of inline code replaced, byte for byte, by a character that no rule means.
+pub(super) fn mask(text: &str) -> Cow<'_, str> {
+    if !text.contains('`') {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len());
+    let mut at = 0;
+    while at < text.len() {
+        let end = text[at..].find("\n\n").map_or(text.len(), |n| at + n + 2);
+        mask_paragraph(&text[at..end], &mut out);
+        at = end;
+    }
+    Cow::Owned(out)
+}
+
+fn mask_paragraph(paragraph: &str, out: &mut String) {
+    let mut done = 0;
+    for (start, end) in code_spans(paragraph) {
+        out.push_str(&paragraph[done..start]);
+        out.extend(paragraph[start..end].bytes().map(|b| if b == b'\n' { '\n' } else { '\u{1}' }));
+        done = end;
+    }
+    out.push_str(&paragraph[done..]);
+}
+
+/// Returns the longest prefix of at most `cap` bytes.
+pub(super) fn head(text: &str, cap: usize) -> &str {
+    let mut end = cap.min(text.len());
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_seen_is_gone() {
+        assert_eq!(visible("P\u{200b}1:\u{a0}a\r\nb\u{fe0f}\u{202e}c\u{1b}[0m"), "P1: a\nbc[0m");
+        assert_eq!(plain("a<!-- x -->b<!-- open", 99), "ab<!-- open");
+        assert_eq!(plain("ééé", 3), "é");
+    }
+
+    #[test]
+    fn only_code_is_masked() {
+        assert_eq!(
+            mask("a `P1` ``x`y`` ` b\n\n`P2\nz`"),
+            "a `\u{1}\u{1}` ``\u{1}\u{1}\u{1}`` ` b\n\n`\u{1}\u{1}\n\u{1}`"
+        );
+    }
+}

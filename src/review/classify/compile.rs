@@ -1,0 +1,526 @@
+//! Rule files made ready: every pattern compiled once, size-limited and checked. It decides which file speaks for an account.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt;
+
+use regex::{Captures, Regex, RegexBuilder, RegexSet, RegexSetBuilder};
+
+use super::Kind;
+use super::rules::{
+    CheckRule, ClosingIs, MarkerPlace, MarkerRule, ReactionRule, RequestRule, ReviewerOverride, RuleFile, SectionRule,
+    SignalIs, SignalRule, UserRule, VerdictIs,
+};
+use crate::review::comment::{AccountKind, Channel};
+use crate::review::ids::Login;
+use crate::review::severity::Severity;
+
+const SIZE_LIMIT: usize = 1 << 20;
+const MAX_PATTERN: usize = 4_000;
+
+/// A rule that cannot be used, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BadRule {
+    /// The file, or `config`.
+    pub file: String,
+    /// The rule.
+    pub rule: String,
+    /// The reason, in one line.
+    pub why: String,
+}
+
+impl fmt::Display for BadRule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "rule `{}` of {}: {}", self.rule, self.file, self.why)
+    }
+}
+
+impl std::error::Error for BadRule {}
+
+/// All rules, compiled once.
+#[derive(Debug)]
+pub struct Rules {
+    reviewers: Vec<Reviewer>,
+    by_login: HashMap<Login, usize>,
+    pub(super) general: Reviewer,
+    pub(super) people: Reviewer,
+    pub(super) user: Vec<CompiledUser>,
+}
+
+/// What the rules know of one reviewer.
+#[derive(Debug)]
+pub struct Reviewer {
+    /// Name of the rule file.
+    pub name: String,
+    /// Logins of its bot accounts.
+    pub aliases: Vec<Login>,
+    /// How a fresh review is asked for.
+    pub request: RequestRule,
+    /// Severity of a finding without a marker.
+    pub untagged: Option<Severity>,
+    /// Whether a bare reaction is proof enough for the gate.
+    pub reaction_counts: bool,
+    pub(super) body: Option<RegexSet>,
+    pub(super) carriers: Vec<Login>,
+    pub(super) any_carrier: bool,
+    pub(super) levels: BTreeMap<String, Severity>,
+    pub(super) questions: Vec<String>,
+    pub(super) markers: Vec<Marker>,
+    pub(super) paragraph: Option<Regex>,
+    pub(super) label: Option<Regex>,
+    pub(super) titles: Vec<Regex>,
+    pub(super) places: Vec<Regex>,
+    pub(super) identities: Vec<Regex>,
+    pub(super) noise: Option<Regex>,
+    pub(super) footer: Option<Regex>,
+    pub(super) sections: Vec<Section>,
+    pub(super) signals: Vec<SignalMatch>,
+    pub(super) closings: Vec<Closing>,
+    pub(super) verdicts: Vec<Verdict>,
+    pub(super) checks: Vec<Check>,
+    pub(super) reactions: Vec<ReactionRule>,
+    pub(super) reports: Option<Regex>,
+}
+
+#[derive(Debug)]
+pub(super) struct CompiledUser {
+    pub(super) author: Option<String>,
+    pub(super) name: String,
+    pub(super) pattern: Regex,
+    pub(super) level: Severity,
+}
+
+#[derive(Debug)]
+pub(super) struct Marker {
+    pub(super) name: String,
+    pub(super) place: MarkerPlace,
+    pub(super) pattern: Regex,
+    pub(super) unless: Option<Regex>,
+    pub(super) level: Option<String>,
+    pub(super) asks: bool,
+    pub(super) known_only: bool,
+    pub(super) plain: bool,
+    groups: Vec<usize>,
+}
+
+impl Marker {
+    /// Returns the native level of a match, lower case.
+    pub(super) fn native(&self, found: &Captures<'_>) -> String {
+        let group = self.groups.iter().find_map(|i| found.get(*i));
+        let level = group.map_or_else(|| self.level.clone().unwrap_or_default(), |m| m.as_str().to_owned());
+        level.trim().to_lowercase()
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Section {
+    pub(super) name: String,
+    pub(super) channels: Vec<Channel>,
+    pub(super) summary: Option<Regex>,
+    pub(super) heading: Option<Regex>,
+    pub(super) stop: Option<Regex>,
+    pub(super) whole: bool,
+    pub(super) ignore: bool,
+    pub(super) level: Option<String>,
+    pub(super) item: Option<Regex>,
+    pub(super) block: Option<Regex>,
+    pub(super) file: Option<Regex>,
+    pub(super) group: Option<Regex>,
+    pub(super) closed: Option<Regex>,
+    pub(super) together: Option<String>,
+}
+
+#[derive(Debug)]
+pub(super) struct SignalMatch {
+    pub(super) is: SignalIs,
+    pub(super) kind: Kind,
+    pub(super) channels: Vec<Channel>,
+    pub(super) pattern: Option<Regex>,
+    pub(super) marker: Option<Regex>,
+    pub(super) summary: Option<Regex>,
+    pub(super) sha: Option<Regex>,
+    pub(super) envelope: Vec<Regex>,
+    pub(super) clears: Option<bool>,
+    pub(super) more: bool,
+}
+
+#[derive(Debug)]
+pub(super) struct Closing {
+    pub(super) is: ClosingIs,
+    pub(super) pattern: Regex,
+}
+
+#[derive(Debug)]
+pub(super) struct Verdict {
+    pub(super) is: VerdictIs,
+    pub(super) pattern: Option<Regex>,
+    pub(super) marker: Option<Regex>,
+    pub(super) unless: Option<Regex>,
+    pub(super) reply: bool,
+}
+
+#[derive(Debug)]
+pub(super) struct Check {
+    pub(super) app: Option<Login>,
+    pub(super) name: Regex,
+    pub(super) text: Option<Regex>,
+    pub(super) conclusion: Vec<String>,
+    pub(super) is: SignalIs,
+}
+
+impl Rules {
+    /// Compiles rule files, the user's rules and what the user says of single reviewers.
+    pub fn compile(
+        files: Vec<RuleFile>,
+        user: &[UserRule],
+        overrides: &BTreeMap<String, ReviewerOverride>,
+    ) -> Result<Self, BadRule> {
+        let general_file = files.iter().find(|f| f.name == "general").cloned().unwrap_or_default();
+        let words = RuleFile { levels: general_file.levels.clone(), ..RuleFile::default() };
+        let mut rules = Self {
+            reviewers: Vec::new(),
+            by_login: HashMap::new(),
+            general: Reviewer::compile(&general_file, &RuleFile::default())?,
+            people: Reviewer::compile(&RuleFile::default(), &RuleFile::default())?,
+            user: Vec::new(),
+        };
+        for file in &files {
+            match file.name.as_str() {
+                "general" => {}
+                "people" => rules.people = Reviewer::compile(file, &words)?,
+                _ => rules.add(Reviewer::compile(file, &general_file)?)?,
+            }
+        }
+        for (n, rule) in user.iter().enumerate() {
+            rules.user.push(user_rule(n + 1, rule)?);
+        }
+        for (name, said) in overrides {
+            rules.override_reviewer(name, said)?;
+        }
+        Ok(rules)
+    }
+
+    fn add(&mut self, reviewer: Reviewer) -> Result<(), BadRule> {
+        let index = self.reviewers.len();
+        for login in &reviewer.aliases {
+            if let Some(other) = self.by_login.insert(login.clone(), index) {
+                let other = self.reviewers.get(other).map_or("itself", |r| r.name.as_str());
+                return Err(bad(&reviewer.name, "logins", &format!("`{login}` belongs to {other} already")));
+            }
+        }
+        self.reviewers.push(reviewer);
+        Ok(())
+    }
+
+    fn override_reviewer(&mut self, name: &str, said: &ReviewerOverride) -> Result<(), BadRule> {
+        if name.eq_ignore_ascii_case("people") {
+            self.people.untagged = said.untagged.or(self.people.untagged);
+            self.people.levels.extend(said.levels.iter().map(|(level, to)| (level.to_lowercase(), *to)));
+            return Ok(());
+        }
+        let index = self.index_of(name).ok_or_else(|| {
+            let why = "no reviewer of this name or login".to_owned();
+            BadRule { file: "config".to_owned(), rule: format!("reviewers.{name}"), why }
+        })?;
+        if let Some(reviewer) = self.reviewers.get_mut(index) {
+            reviewer.untagged = said.untagged.or(reviewer.untagged);
+            reviewer.reaction_counts |= said.reaction_counts;
+            reviewer.levels.extend(said.levels.iter().map(|(level, to)| (level.to_lowercase(), *to)));
+        }
+        Ok(())
+    }
+
+    fn index_of(&self, name: &str) -> Option<usize> {
+        let by_name = self.reviewers.iter().position(|r| r.name.eq_ignore_ascii_case(name));
+        by_name.or_else(|| self.by_login.get(&Login::new(name)).copied())
+    }
+
+    /// Returns a reviewer by its name or one of its logins, case ignored.
+    pub fn reviewer(&self, name: &str) -> Option<&Reviewer> {
+        self.reviewers.get(self.index_of(name)?)
+    }
+
+    /// Returns all reviewers that the rules know.
+    pub fn reviewers(&self) -> &[Reviewer] {
+        &self.reviewers
+    }
+
+    /// Returns the reviewer behind an account: by exact login of a bot account, else by a mark in the body where the
+    /// reviewer is known to speak through such accounts.
+    pub fn reviewer_of(&self, login: &Login, kind: AccountKind, body: &str) -> Option<&Reviewer> {
+        let by_body = |r: &&Reviewer| r.body.as_ref().is_some_and(|set| set.is_match(body));
+        let carried = |r: &&Reviewer| kind == AccountKind::Bot && r.carriers.contains(login);
+        if let Some(reviewer) = self.reviewers.iter().filter(carried).find(by_body) {
+            return Some(reviewer);
+        }
+        if kind == AccountKind::Bot
+            && let Some(reviewer) = self.by_login.get(login).and_then(|i| self.reviewers.get(*i))
+        {
+            return Some(reviewer);
+        }
+        self.reviewers.iter().filter(|r| r.any_carrier).find(by_body)
+    }
+}
+
+impl Reviewer {
+    fn compile(file: &RuleFile, general: &RuleFile) -> Result<Self, BadRule> {
+        let from = &file.name;
+        let list = |what: &str, patterns: &[String]| -> Result<Vec<Regex>, BadRule> {
+            patterns.iter().map(|p| regex(from, what, p)).collect()
+        };
+        let lower = |levels: &BTreeMap<String, Severity>| -> BTreeMap<String, Severity> {
+            levels.iter().map(|(level, to)| (level.to_lowercase(), *to)).collect()
+        };
+        let mut levels = lower(&general.levels);
+        levels.extend(lower(&file.levels));
+        let markers: Vec<Marker> = each(&file.marker, |m| marker(from, m))?;
+        Ok(Self {
+            name: file.name.clone(),
+            aliases: file.logins.iter().map(|l| Login::new(l)).collect(),
+            request: file.request.clone(),
+            untagged: file.untagged,
+            reaction_counts: false,
+            body: set(from, "body", &file.body)?,
+            carriers: file.carriers.iter().filter(|c| *c != "*").map(|l| Login::new(l)).collect(),
+            any_carrier: file.carriers.iter().any(|c| c == "*"),
+            levels,
+            questions: file.questions.iter().map(|q| q.to_lowercase()).collect(),
+            paragraph: prefilter(from, &file.marker, MarkerPlace::Paragraph)?,
+            label: prefilter(from, &file.marker, MarkerPlace::Label)?,
+            markers,
+            titles: list("title", &file.title)?,
+            places: list("place", &file.place)?,
+            identities: list("identity", &file.identity)?,
+            noise: union(from, "noise", &general.noise, &file.noise)?,
+            footer: union(from, "footer", &general.footer, &file.footer)?,
+            sections: each(&file.section, |s| section(from, s))?,
+            signals: each(&file.signal, |s| signal(from, s))?,
+            closings: each(&file.closing, |c| Ok(Closing { is: c.is, pattern: regex(from, &c.name, &c.pattern)? }))?,
+            verdicts: each(&file.verdict, |v| {
+                Ok(Verdict {
+                    is: v.is,
+                    pattern: maybe(from, &v.name, v.pattern.as_ref())?,
+                    marker: maybe(from, &v.name, v.marker.as_ref())?,
+                    unless: maybe(from, &v.name, v.unless.as_ref())?,
+                    reply: v.reply,
+                })
+            })?,
+            checks: each(&file.check, |c| check(from, c))?,
+            reactions: file.reaction.clone(),
+            reports: maybe(from, "reports", file.reports.as_ref())?,
+        })
+    }
+}
+
+fn each<T, U>(items: &[T], make: impl Fn(&T) -> Result<U, BadRule>) -> Result<Vec<U>, BadRule> {
+    items.iter().map(make).collect()
+}
+
+fn bad(file: &str, rule: &str, why: &str) -> BadRule {
+    let file = if file == "config" { file.to_owned() } else { format!("{file}.toml") };
+    BadRule { file, rule: rule.to_owned(), why: why.to_owned() }
+}
+
+fn marker(file: &str, rule: &MarkerRule) -> Result<Marker, BadRule> {
+    let pattern = regex(file, &rule.name, &rule.pattern)?;
+    let named = pattern.capture_names().enumerate();
+    let groups: Vec<usize> = named.filter(|(_, n)| n.is_some_and(|n| n.starts_with("level"))).map(|(i, _)| i).collect();
+    let asks = rule.asks.unwrap_or(true);
+    if groups.is_empty() && rule.level.is_none() && asks && !rule.plain {
+        return Err(bad(file, &rule.name, "it has neither a level nor a group `level`"));
+    }
+    Ok(Marker {
+        name: rule.name.clone(),
+        place: rule.place,
+        pattern,
+        unless: maybe(file, &rule.name, rule.unless.as_ref())?,
+        level: rule.level.clone(),
+        asks,
+        known_only: rule.known_only,
+        plain: rule.plain,
+        groups,
+    })
+}
+
+fn section(file: &str, rule: &SectionRule) -> Result<Section, BadRule> {
+    let part = |pattern: &Option<String>| maybe(file, &rule.name, pattern.as_ref());
+    if rule.summary.is_none() && rule.heading.is_none() && !rule.whole {
+        return Err(bad(file, &rule.name, "a section needs `summary`, `heading` or `whole`"));
+    }
+    Ok(Section {
+        name: rule.name.clone(),
+        channels: rule.channels.clone(),
+        summary: part(&rule.summary)?,
+        heading: part(&rule.heading)?,
+        stop: part(&rule.stop)?,
+        whole: rule.whole,
+        ignore: rule.ignore,
+        level: rule.level.clone(),
+        item: part(&rule.item)?,
+        block: part(&rule.block)?,
+        file: part(&rule.file)?,
+        group: part(&rule.group)?,
+        closed: part(&rule.closed)?,
+        together: rule.together.clone(),
+    })
+}
+
+fn signal(file: &str, rule: &SignalRule) -> Result<SignalMatch, BadRule> {
+    let part = |pattern: &Option<String>| maybe(file, &rule.name, pattern.as_ref());
+    if rule.pattern.is_none() && rule.marker.is_none() && rule.summary.is_none() {
+        return Err(bad(file, &rule.name, "a signal needs `pattern`, `marker` or `summary`"));
+    }
+    let usual = match rule.is {
+        SignalIs::Clean => Kind::Clean,
+        SignalIs::Limited => Kind::RateLimit,
+        SignalIs::Nothing => Kind::Noise,
+        SignalIs::Finished => Kind::Summary,
+        SignalIs::Running | SignalIs::Skipped | SignalIs::Failed | SignalIs::Partial => Kind::Status,
+    };
+    Ok(SignalMatch {
+        is: rule.is,
+        kind: rule.kind.unwrap_or(usual),
+        channels: rule.channels.clone(),
+        pattern: part(&rule.pattern)?,
+        marker: part(&rule.marker)?,
+        summary: part(&rule.summary)?,
+        sha: part(&rule.sha)?,
+        envelope: rule.envelope.iter().map(|p| regex(file, &rule.name, p)).collect::<Result<_, _>>()?,
+        clears: rule.clears,
+        more: rule.more,
+    })
+}
+
+fn check(file: &str, rule: &CheckRule) -> Result<Check, BadRule> {
+    Ok(Check {
+        app: rule.app.as_deref().map(Login::new),
+        name: regex(file, &rule.rule, &rule.name)?,
+        text: maybe(file, &rule.rule, rule.text.as_ref())?,
+        conclusion: rule.conclusion.clone(),
+        is: rule.is,
+    })
+}
+
+fn user_rule(n: usize, rule: &UserRule) -> Result<CompiledUser, BadRule> {
+    let name = format!("severity.rule {n}");
+    let author = rule.author.clone().filter(|a| a != "*");
+    let pattern = regex("config", &name, &rule.pattern)?;
+    Ok(CompiledUser { author: author.map(|a| a.to_lowercase()), name, pattern, level: rule.level })
+}
+
+fn maybe(file: &str, name: &str, pattern: Option<&String>) -> Result<Option<Regex>, BadRule> {
+    pattern.map(|p| regex(file, name, p)).transpose()
+}
+
+/// Compiles one pattern: multi-line, size-limited, ASCII word boundaries, never matching nothing.
+fn regex(file: &str, name: &str, pattern: &str) -> Result<Regex, BadRule> {
+    if pattern.len() > MAX_PATTERN {
+        return Err(bad(file, name, &format!("the pattern is longer than {MAX_PATTERN} bytes")));
+    }
+    let built = RegexBuilder::new(&ascii_boundaries(pattern).replace('\u{fe0f}', ""))
+        .multi_line(true)
+        .size_limit(SIZE_LIMIT)
+        .dfa_size_limit(SIZE_LIMIT)
+        .build()
+        .map_err(|e| bad(file, name, &one_line(&e.to_string())))?;
+    if built.is_match("") {
+        return Err(bad(file, name, "the pattern matches the empty text"));
+    }
+    Ok(built)
+}
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn set(file: &str, name: &str, patterns: &[String]) -> Result<Option<RegexSet>, BadRule> {
+    if patterns.is_empty() {
+        return Ok(None);
+    }
+    let built = RegexSetBuilder::new(patterns.iter().map(|p| ascii_boundaries(p)))
+        .multi_line(true)
+        .size_limit(SIZE_LIMIT)
+        .dfa_size_limit(SIZE_LIMIT)
+        .build();
+    built.map(Some).map_err(|e| bad(file, name, &one_line(&e.to_string())))
+}
+
+fn union(file: &str, name: &str, first: &[String], then: &[String]) -> Result<Option<Regex>, BadRule> {
+    let parts: Vec<String> = first.iter().chain(then).map(|p| format!("(?:{p})")).collect();
+    if parts.is_empty() { Ok(None) } else { regex(file, name, &parts.join("|")).map(Some) }
+}
+
+/// One pattern for all paragraph markers, so that a paragraph without a label costs one look.
+fn prefilter(file: &str, markers: &[MarkerRule], place: MarkerPlace) -> Result<Option<Regex>, BadRule> {
+    let patterns: Vec<String> = markers.iter().filter(|m| m.place == place).map(|m| unnamed(&m.pattern)).collect();
+    union(file, "paragraph markers", &patterns, &[])
+}
+
+/// Makes named groups plain ones, so that several patterns can stand in one.
+fn unnamed(pattern: &str) -> String {
+    let mut out = String::with_capacity(pattern.len());
+    let mut rest = pattern;
+    while let Some(at) = rest.find("(?P<") {
+        out.push_str(&rest[..at]);
+        out.push_str("(?:");
+        rest = rest[at..].find('>').map_or("", |end| &rest[at + end + 1..]);
+    }
+    out.push_str(rest);
+    out
+}
+
+/// Rewrites `\b` to its ASCII form: the Unicode one falls off the engine's fast path on text with emoji.
+fn ascii_boundaries(pattern: &str) -> String {
+    let mut out = String::with_capacity(pattern.len());
+    let mut chars = pattern.chars().peekable();
+    let mut in_class = false;
+    while let Some(c) = chars.next() {
+        match c {
+            '\\' => match chars.next() {
+                Some('b') if !in_class && chars.peek() != Some(&'{') => out.push_str(r"(?-u:\b)"),
+                Some(next) => out.extend(['\\', next]),
+                None => out.push('\\'),
+            },
+            '[' => {
+                in_class = true;
+                out.push(c);
+            }
+            ']' => {
+                in_class = false;
+                out.push(c);
+            }
+            _ => out.push(c),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with_user(pattern: &str) -> Result<Rules, BadRule> {
+        let rule = UserRule { author: None, pattern: pattern.to_owned(), level: Severity::P1 };
+        Rules::compile(Vec::new(), &[rule], &BTreeMap::new())
+    }
+
+    #[test]
+    fn fm_41_bad_huge_and_empty_user_patterns_are_refused() {
+        assert!(with_user(r"^(?i)urgent\b").is_ok());
+        for pattern in ["(", "x*", "(?:a{1000}){1000}", &"a".repeat(MAX_PATTERN + 1), r"\p{Nope}"] {
+            let refused = with_user(pattern).expect_err(pattern);
+            assert_eq!((refused.file.as_str(), refused.rule.as_str()), ("config", "severity.rule 1"));
+            assert!(!refused.why.contains('\n'));
+        }
+    }
+
+    #[test]
+    fn word_boundaries_are_ascii() {
+        assert_eq!(ascii_boundaries(r"\bnit\b[\b]\\b"), r"(?-u:\b)nit(?-u:\b)[\b]\\b");
+    }
+
+    #[test]
+    fn an_unknown_reviewer_in_the_config_is_an_error() {
+        let overrides = BTreeMap::from([("nobody".to_owned(), ReviewerOverride::default())]);
+        assert!(Rules::compile(Vec::new(), &[], &overrides).is_err());
+    }
+}

@@ -1,0 +1,455 @@
+//! The way from one comment to its findings: who speaks, where, and which of the other modules is asked.
+
+use std::collections::BTreeSet;
+
+use sha2::{Digest, Sha256};
+
+use super::compile::{Reviewer, Rules};
+use super::level::{Author, Level};
+use super::page::Page;
+use super::sections::{self, Item};
+use super::signals::{self, Said};
+use super::words::{Quotes, Region, Words};
+use super::{Classified, CommentInput, Found, Kind, ReplyVerdict, Signal, clean, people, title};
+use crate::review::comment::{AccountKind, Channel, ReviewState};
+use crate::review::severity::{DecidedBy, Severity};
+
+/// Titles that a file's own patterns name stand near the top.
+const TITLE_TOP: usize = 4_000;
+
+/// Tells what one comment asks for.
+pub fn classify(rules: &Rules, input: &CommentInput<'_>) -> Classified {
+    if input.review_state == Some(ReviewState::Pending) {
+        return bare(Kind::Noise);
+    }
+    let page = Page::read(input.body);
+    let known = rules.reviewer_of(input.login, input.account, input.body);
+    let (own, then) = match (known, input.account) {
+        (Some(reviewer), _) => (reviewer, Some(&rules.general)),
+        (None, AccountKind::Bot) => (&rules.general, None),
+        (None, AccountKind::Person) => (&rules.people, Some(&rules.general)),
+    };
+    let author = Author { rules, login: input.login, own, then };
+    let mut words = Words::new(&page, own);
+    let verdict = verdict(own, &page, &words);
+    let closed = signals::closing(own, &mut words);
+    let case = Case { input, page: &page, words: &words, author: &author, known: known.is_some(), verdict };
+    let mut out = match (known, input.account) {
+        (None, AccountKind::Person) => case.person(),
+        _ => case.bot(),
+    };
+    if closed.is_some() && out.kind == Kind::Finding {
+        out.closed_finding = out.findings.first().cloned();
+        out.findings.clear();
+    }
+    out.closed = closed.or(out.closed);
+    out.reviewer = known.map(|r| r.name.clone());
+    out
+}
+
+fn bare(kind: Kind) -> Classified {
+    Classified {
+        kind,
+        findings: Vec::new(),
+        closed_finding: None,
+        reviewer: None,
+        signals: Vec::new(),
+        closed: None,
+        verdict: ReplyVerdict::Unclear,
+    }
+}
+
+/// Returns one hash for several.
+pub(super) fn hash_of<'a>(parts: impl Iterator<Item = &'a str>) -> String {
+    let mut hash = Sha256::new();
+    parts.for_each(|part| hash.update(part));
+    hash.finalize().iter().take(16).map(|b| format!("{b:02x}")).collect()
+}
+
+/// What the text would mean as a reply; asked before a closing line is taken out of it.
+fn verdict(own: &Reviewer, page: &Page, words: &Words<'_>) -> Option<(ReplyVerdict, bool)> {
+    if own.verdicts.is_empty() {
+        return None;
+    }
+    let lines = words.own(Quotes::Drop);
+    signals::verdict(own, page, &words.region("", &lines).text)
+}
+
+/// One comment on its way.
+struct Case<'a> {
+    input: &'a CommentInput<'a>,
+    page: &'a Page,
+    words: &'a Words<'a>,
+    author: &'a Author<'a>,
+    known: bool,
+    verdict: Option<(ReplyVerdict, bool)>,
+}
+
+/// Part of a page that becomes a finding.
+struct Part<'t> {
+    /// Words that may carry markers and the title.
+    text: &'t str,
+    /// Words of the summary that is part of the text.
+    head: &'t str,
+    first: usize,
+    last: usize,
+}
+
+impl Case<'_> {
+    fn bot(&self) -> Classified {
+        let view = signals::view(self.words);
+        let verdict = self.verdict;
+        let guessed = self.input.reply_unknown && verdict.is_some_and(|(_, reply)| reply);
+        if self.input.is_reply || guessed {
+            return self.bot_reply(&view.text, verdict.map(|(v, _)| v));
+        }
+        match self.input.channel {
+            Channel::Inline => self.bot_inline(&view.text),
+            Channel::Review | Channel::Conversation => self.bot_body(&view.text),
+        }
+    }
+
+    fn bot_reply(&self, view: &str, verdict: Option<ReplyVerdict>) -> Classified {
+        let said = self.said(view);
+        if let Some(kind @ (Kind::Status | Kind::RateLimit | Kind::Clean)) = said.kind {
+            return Classified { signals: said.signals, verdict: ReplyVerdict::Notice, ..bare(kind) };
+        }
+        let verdict = verdict.unwrap_or(ReplyVerdict::Unclear);
+        Classified { findings: self.reply_findings(verdict), verdict, ..bare(Kind::Reply) }
+    }
+
+    /// A reply that insists keeps its thread open; one with a marker of its own says how bad it is.
+    fn reply_findings(&self, verdict: ReplyVerdict) -> Vec<Found> {
+        let region = self.own_region();
+        let masked = region.masked();
+        let part = self.whole(&region);
+        match verdict {
+            ReplyVerdict::Accepts | ReplyVerdict::Notice => Vec::new(),
+            ReplyVerdict::Insists => {
+                let level = self.author.decide(&masked, &self.page.hidden).unwrap_or_else(|| self.author.assumed());
+                self.found(&part, level).into_iter().collect()
+            }
+            ReplyVerdict::Unclear => {
+                let level =
+                    self.author.decide(&masked, &self.page.hidden).filter(|l| l.decided_by == DecidedBy::Tagged);
+                level.and_then(|level| self.found(&part, level)).into_iter().collect()
+            }
+        }
+    }
+
+    fn said(&self, view: &str) -> Said {
+        let mut said = signals::read(self.author.own, self.input.channel, self.page, view);
+        if said.kind.is_none()
+            && let Some(general) = self.author.then
+        {
+            let more = signals::read(general, self.input.channel, self.page, view);
+            said.kind = more.kind;
+            said.signals.extend(more.signals);
+            said.left_over = more.left_over;
+        }
+        said
+    }
+
+    fn own_region(&self) -> Region {
+        let lines = self.words.own(Quotes::Drop);
+        self.words.region("", &lines)
+    }
+
+    fn whole<'t>(&self, region: &'t Region) -> Part<'t> {
+        Part { text: &region.text, head: "", first: 0, last: self.page.lines.len() }
+    }
+
+    fn bot_inline(&self, view: &str) -> Classified {
+        let region = self.own_region();
+        let masked = region.masked();
+        let part = self.whole(&region);
+        let level = self.author.decide(&masked, &self.page.hidden);
+        if level.is_none() {
+            let said = self.said(view);
+            if let Some(kind) = said.kind.filter(|kind| *kind != Kind::Finding) {
+                return Classified { signals: said.signals, ..bare(kind) };
+            }
+            if !self.page.has_code && !view.chars().any(char::is_alphanumeric) {
+                return bare(Kind::Noise);
+            }
+        }
+        let level = level.unwrap_or_else(|| self.author.assumed());
+        match self.found(&part, level) {
+            Some(found) => Classified { findings: vec![found], ..bare(Kind::Finding) },
+            None => bare(Kind::Noise),
+        }
+    }
+
+    fn bot_body(&self, view: &str) -> Classified {
+        let (mut findings, sections) = self.section_findings();
+        let mut said = self.said(view);
+        if let Some(rest) = said.left_over.take()
+            && findings.is_empty()
+        {
+            findings.extend(self.left_over(&rest));
+        }
+        let levels = self.reported_levels(&sections.open);
+        if !levels.is_empty() {
+            said.signals.push(Signal::ReportsLevels(levels));
+        }
+        if findings.is_empty() && said.kind.is_none() {
+            findings.extend(self.tagged_body());
+        }
+        let kind =
+            if findings.is_empty() { self.kind_without_finding(&said, sections.any, view) } else { Kind::Finding };
+        if !findings.is_empty() {
+            said.signals.iter_mut().for_each(not_clean);
+        }
+        if kind == Kind::Status && said.kind.is_none() {
+            said.signals.push(Signal::Unknown(signals::reason(view)));
+        }
+        Classified { findings, signals: said.signals, ..bare(kind) }
+    }
+
+    fn kind_without_finding(&self, said: &Said, sections: bool, view: &str) -> Kind {
+        let empty = !view.chars().any(char::is_alphanumeric) && !self.page.has_code;
+        match said.kind {
+            Some(Kind::Finding) | None => match (self.input.channel, empty) {
+                (Channel::Review, true) => Kind::Summary,
+                (Channel::Conversation | Channel::Inline, true) => Kind::Noise,
+                (_, false) if sections => Kind::Summary,
+                (_, false) if self.known => Kind::Status,
+                (Channel::Review, false) => Kind::Summary,
+                (Channel::Conversation | Channel::Inline, false) => Kind::Noise,
+            },
+            Some(kind) => kind,
+        }
+    }
+
+    /// Findings in the sections of a body, and the sections.
+    fn section_findings(&self) -> (Vec<Found>, sections::Found) {
+        let read = sections::read(self.author.own, self.input.channel, self.words);
+        let mut out = Vec::new();
+        let mut together = BTreeSet::new();
+        for item in &read.items {
+            let rule = &self.author.own.sections[item.section];
+            if let Some(name) = &rule.together {
+                if together.insert(item.section) {
+                    let level = self.item_level(item, "", &rule.name);
+                    out.extend(self.item_found(item, level).map(|found| Found { title: name.clone(), ..found }));
+                }
+                continue;
+            }
+            let region = self.words.region(&item.head, &item.lines);
+            if rule.closed.as_ref().is_some_and(|re| re.is_match(&region.text)) {
+                continue;
+            }
+            let level = self.item_level(item, &region.masked(), &rule.name);
+            out.extend(self.item_found(item, level));
+        }
+        (out, read)
+    }
+
+    fn item_level(&self, item: &Item, masked: &str, section: &str) -> Level {
+        if let Some(level) = self.author.decide(masked, "") {
+            return level;
+        }
+        match &item.level {
+            Some(level) => self.author.native(level, section, &title::field(&item.from).unwrap_or_default()),
+            None => self.author.assumed(),
+        }
+    }
+
+    fn item_found(&self, item: &Item, level: Level) -> Option<Found> {
+        let region = self.words.region(&item.head, &item.lines);
+        let part = Part { text: &region.text, head: &item.head, first: item.first, last: item.last };
+        let mut found = self.found(&part, level)?;
+        let mut place = item.clone();
+        if place.line.is_none() {
+            self.author
+                .own
+                .places
+                .iter()
+                .filter_map(|re| re.captures(&region.text))
+                .take(1)
+                .for_each(|c| place.take(&c));
+        }
+        if let Some(named) = item.title.as_deref().and_then(title::field) {
+            found.title = named;
+        }
+        found.path = place.path;
+        found.line = place.line;
+        found.end_line = place.end_line.or(place.line);
+        Some(found)
+    }
+
+    fn left_over(&self, rest: &str) -> Option<Found> {
+        let masked = clean::mask(rest);
+        let level = self.author.decide(&masked, "").unwrap_or_else(|| self.author.assumed());
+        let part = Part { text: rest, head: "", first: 0, last: self.page.lines.len() };
+        self.found(&part, level)
+    }
+
+    /// A body without sections that begins with a marker.
+    fn tagged_body(&self) -> Option<Found> {
+        let region = self.own_region();
+        let masked = region.masked();
+        let level = self.author.decide(&masked, &self.page.hidden)?;
+        if level.decided_by != DecidedBy::Tagged {
+            return None;
+        }
+        self.found(&self.whole(&region), level)
+    }
+
+    fn reported_levels(&self, open: &[usize]) -> Vec<(u64, Severity)> {
+        let Some(reports) = &self.author.own.reports else { return Vec::new() };
+        let level = |c: regex::Captures<'_>| {
+            let severity = self.author.own.levels.get(&c.name("level")?.as_str().to_lowercase())?;
+            Some((c.name("id")?.as_str().parse().ok()?, *severity))
+        };
+        open.iter().filter_map(|i| reports.captures(self.page.text(&self.page.lines[*i])).and_then(level)).collect()
+    }
+
+    fn found(&self, part: &Part<'_>, level: Level) -> Option<Found> {
+        let severity = level.severity?;
+        let title = self.title(part, &level);
+        let identity = self.identity();
+        let (path, line, end_line) = self.place();
+        let asks = title::is_question(&title);
+        Some(Found {
+            severity,
+            decided_by: level.decided_by,
+            rule: level.rule,
+            title,
+            path,
+            line,
+            end_line,
+            text: self.words.brief(&title_head(part.head), part.first, part.last),
+            body_hash: self.words.hash(part.head, part.first, part.last),
+            identity,
+            is_question: level.question || asks,
+            level: level.native,
+        })
+    }
+
+    fn title(&self, part: &Part<'_>, level: &Level) -> String {
+        let top = clean::head(part.text, TITLE_TOP);
+        let named = self.author.own.titles.iter().find_map(|re| {
+            let found = re.captures(top)?;
+            title::field(found.name("title")?.as_str())
+        });
+        let around = |at: &std::ops::Range<usize>| {
+            let before = title::find(part.text.get(..at.start)?);
+            before.or_else(|| title::find(part.text.get(at.end..)?))
+        };
+        named
+            .or_else(|| level.at.as_ref().and_then(around))
+            .or_else(|| title::find(part.text))
+            .unwrap_or_else(|| self.fallback_title())
+    }
+
+    /// A finding without words is called by its first line of code, else by its place.
+    fn fallback_title(&self) -> String {
+        let code = self.page.lines.iter().filter(|l| l.code).map(|l| self.page.text(l).trim());
+        if let Some(line) = code.into_iter().find(|l| l.chars().any(char::is_alphanumeric)) {
+            return line.chars().take(120).collect();
+        }
+        match (self.input.path, self.input.line) {
+            (Some(path), Some(line)) => format!("{path}:{line}"),
+            (Some(path), None) => path.to_owned(),
+            (None, _) => "(no words)".to_owned(),
+        }
+    }
+
+    fn identity(&self) -> Option<String> {
+        if self.input.channel != Channel::Inline || self.page.hidden.is_empty() {
+            return None;
+        }
+        let found = |re: &regex::Regex| Some(re.captures(&self.page.hidden)?.name("id")?.as_str().trim().to_owned());
+        self.author.own.identities.iter().find_map(found)
+    }
+
+    /// Where an inline finding stands: the forge's place, else what its hidden comments say.
+    fn place(&self) -> (Option<String>, Option<u32>, Option<u32>) {
+        if self.input.channel != Channel::Inline {
+            return (None, None, None);
+        }
+        let mut place = Item::default();
+        if self.input.path.is_none() || self.input.line.is_none() {
+            self.author
+                .own
+                .places
+                .iter()
+                .filter_map(|re| re.captures(&self.page.hidden))
+                .take(1)
+                .for_each(|c| place.take(&c));
+        }
+        let path = self.input.path.map(ToOwned::to_owned).or(place.path);
+        (path, self.input.line.or(place.line), self.input.line.or(place.end_line).or(place.line))
+    }
+
+    fn person(&self) -> Classified {
+        let region = self.own_region();
+        let view = signals::view(self.words);
+        if !self.page.has_code && !view.text.chars().any(char::is_alphanumeric) {
+            return bare(Kind::Noise);
+        }
+        let verdict = self.verdict.map(|(v, _)| v);
+        let guessed =
+            self.input.reply_unknown && self.input.channel == Channel::Inline && people::answers_a_quote(self.words);
+        let reply = self.input.is_reply || guessed;
+        let said = self.said(&region.text);
+        if let Some(kind) = said.kind.filter(|_| !self.page.has_code && !reply) {
+            return Classified { signals: said.signals, ..bare(kind) };
+        }
+        let masked = region.masked();
+        let untagged_asks = match self.input.channel {
+            Channel::Inline => !self.input.by_pr_author,
+            Channel::Review => self.input.review_state == Some(ReviewState::ChangesRequested),
+            Channel::Conversation => false,
+        };
+        let findings = self.person_findings(&region, &masked, untagged_asks && !reply);
+        if reply {
+            let verdict = verdict.unwrap_or(ReplyVerdict::Unclear);
+            let findings = if verdict == ReplyVerdict::Accepts { Vec::new() } else { findings };
+            return Classified { findings, verdict, ..bare(Kind::Reply) };
+        }
+        let kind = if findings.is_empty() { Kind::Noise } else { Kind::Finding };
+        Classified { findings, ..bare(kind) }
+    }
+
+    fn person_findings(&self, region: &Region, masked: &str, untagged_asks: bool) -> Vec<Found> {
+        let claims = people::claims(self.author, region, masked);
+        if claims.is_empty() && untagged_asks {
+            let part = self.whole(region);
+            return self.found(&part, self.author.assumed()).into_iter().collect();
+        }
+        let mut out = Vec::new();
+        for (n, claim) in claims.iter().enumerate() {
+            let (start, end) = (claim.start, claim.end);
+            let text = &region.text[start..end];
+            let level = match &claim.level {
+                Some(level) => level.clone(),
+                None if !untagged_asks || self.asks_nothing(text) => continue,
+                None => self.author.assumed(),
+            };
+            let at = level.at.clone().map(|at| at.start.saturating_sub(start)..at.end.saturating_sub(start));
+            let first = if n == 0 { 0 } else { region.line_at(start).unwrap_or(0) };
+            let next = claims.get(n + 1).and_then(|next| region.line_at(next.start));
+            let last = next.unwrap_or(self.page.lines.len());
+            let part = Part { text, head: "", first, last };
+            out.extend(self.found(&part, Level { at, ..level }));
+        }
+        out
+    }
+
+    fn asks_nothing(&self, text: &str) -> bool {
+        !text.chars().any(char::is_alphanumeric)
+            || signals::read(self.author.own, self.input.channel, self.page, text).kind == Some(Kind::Noise)
+    }
+}
+
+fn title_head(head: &str) -> String {
+    title::field(head).unwrap_or_default()
+}
+
+fn not_clean(signal: &mut Signal) {
+    if let Signal::Finished { clean, .. } = signal {
+        *clean = false;
+    }
+}

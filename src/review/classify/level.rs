@@ -1,0 +1,275 @@
+//! How bad a finding is: user rules first, then the author's own file, then the general one; only markers in their place count.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use regex::{Captures, Regex};
+use unicode_normalization::UnicodeNormalization;
+
+use super::clean::head;
+use super::compile::{Marker, Reviewer, Rules};
+use super::page::is_list_item;
+use super::rules::MarkerPlace;
+use super::words::Region;
+use crate::review::ids::Login;
+use crate::review::severity::{DecidedBy, RuleRef, Severity};
+
+const LABEL_WINDOW: usize = 160;
+
+/// The severity of one region and how it was found.
+#[derive(Debug, Clone)]
+pub(super) struct Level {
+    /// `None`: the tag says that nothing is asked.
+    pub(super) severity: Option<Severity>,
+    pub(super) decided_by: DecidedBy,
+    pub(super) rule: Option<RuleRef>,
+    pub(super) native: Option<String>,
+    pub(super) question: bool,
+    /// Where the marker stands in the text.
+    pub(super) at: Option<Range<usize>>,
+}
+
+/// Whose rules are asked, in order.
+pub(super) struct Author<'a> {
+    pub(super) rules: &'a Rules,
+    pub(super) login: &'a Login,
+    /// The file of the author.
+    pub(super) own: &'a Reviewer,
+    /// The file asked after it.
+    pub(super) then: Option<&'a Reviewer>,
+}
+
+impl<'a> Author<'a> {
+    /// Returns the severity that no marker decided.
+    pub(super) fn assumed(&self) -> Level {
+        let severity = self.own.untagged.unwrap_or(Severity::P2);
+        Level {
+            severity: Some(severity),
+            decided_by: DecidedBy::Assumed,
+            rule: None,
+            native: None,
+            question: false,
+            at: None,
+        }
+    }
+
+    fn files(&self) -> impl Iterator<Item = &'a Reviewer> {
+        std::iter::once(self.own).chain(self.then)
+    }
+
+    /// Decides the severity of a region from its markers.
+    pub(super) fn decide(&self, masked: &str, hidden: &str) -> Option<Level> {
+        let first = Region::first_line(masked);
+        if let Some((at, line)) = first
+            && let Some(level) = self.by_user(at, line)
+        {
+            return Some(level);
+        }
+        self.files().find_map(|file| {
+            file.markers.iter().find_map(|marker| {
+                let found = match marker.place {
+                    MarkerPlace::Head | MarkerPlace::Paragraph | MarkerPlace::Label => on_line(marker, first?),
+                    MarkerPlace::Last => on_line(marker, Region::last_line(masked)?),
+                    MarkerPlace::Line => anywhere(marker, masked),
+                    MarkerPlace::Comment => anywhere(marker, hidden).map(|hit| Hit { at: None, ..hit }),
+                    MarkerPlace::Sentence => None,
+                }?;
+                self.level(file, marker, found)
+            })
+        })
+    }
+
+    /// Decides by the label at the start of one line, as in [`Self::decide`], but only by labels.
+    pub(super) fn label(&self, at: usize, line: &str) -> Option<Level> {
+        if let Some(level) = self.by_user(at, line) {
+            return Some(level);
+        }
+        if !may_be_label(line) {
+            return None;
+        }
+        let (folded, _) = fold(head(line, LABEL_WINDOW));
+        let label = folded.get(label_start(&folded)..).unwrap_or_default();
+        let may = |file: &&Reviewer| {
+            file.label.as_ref().is_some_and(|p| p.is_match(label))
+                || file.paragraph.as_ref().is_some_and(|p| p.is_match(&folded))
+        };
+        self.files().filter(may).find_map(|file| {
+            let labels = file.markers.iter().filter(|m| matches!(m.place, MarkerPlace::Paragraph | MarkerPlace::Label));
+            labels.into_iter().find_map(|marker| self.level(file, marker, on_line(marker, (at, line))?))
+        })
+    }
+
+    /// Returns sentences that say outright how bad it is.
+    pub(super) fn sentences(&self, masked: &str) -> Vec<Level> {
+        let mut out = Vec::new();
+        for file in self.files() {
+            for marker in file.markers.iter().filter(|m| m.place == MarkerPlace::Sentence) {
+                for found in marker.pattern.captures_iter(masked) {
+                    let Some(all) = found.get(0) else { continue };
+                    let sentence = sentence_around(masked, all.range());
+                    if marker.unless.as_ref().is_some_and(|u| u.is_match(sentence)) {
+                        continue;
+                    }
+                    let hit =
+                        Hit { native: marker.native(&found), text: all.as_str().to_owned(), at: Some(all.range()) };
+                    out.extend(self.level(file, marker, hit));
+                }
+            }
+        }
+        out
+    }
+
+    fn by_user(&self, at: usize, line: &str) -> Option<Level> {
+        let rule = self.rules.user.iter().find(|rule| {
+            let fits = rule.author.as_ref().is_none_or(|author| {
+                author == &self.own.name
+                    || Login::new(author) == *self.login
+                    || self.own.aliases.contains(&Login::new(author))
+            });
+            fits && rule.pattern.is_match(line)
+        })?;
+        let found = rule.pattern.find(line)?;
+        let matched = found.as_str().to_owned();
+        let rule_ref = RuleRef { file: "config".to_owned(), name: rule.name.clone(), matched };
+        let end = if found.start() == 0 { at + found.end() } else { at };
+        Some(Level {
+            severity: Some(rule.level),
+            decided_by: DecidedBy::Tagged,
+            rule: Some(rule_ref),
+            native: None,
+            question: false,
+            at: Some(at..end),
+        })
+    }
+
+    fn level(&self, file: &Reviewer, marker: &Marker, hit: Hit) -> Option<Level> {
+        let known = self.own.levels.get(&hit.native).or_else(|| file.levels.get(&hit.native)).copied();
+        if known.is_none() && marker.known_only {
+            return None;
+        }
+        if marker.plain {
+            return Some(Level { at: hit.at, ..self.assumed() });
+        }
+        let (severity, decided_by) = match (marker.asks, known) {
+            (false, _) => (None, DecidedBy::Tagged),
+            (true, Some(severity)) => (Some(severity), DecidedBy::Tagged),
+            (true, None) => (Some(Severity::P2), DecidedBy::UnknownTag),
+        };
+        let question = self.own.questions.contains(&hit.native) || file.questions.contains(&hit.native);
+        let matched = hit.text.trim().replace('\u{1}', "…");
+        let rule = RuleRef { file: format!("{}.toml", file.name), name: marker.name.clone(), matched };
+        let native = Some(hit.native).filter(|n| !n.is_empty());
+        Some(Level { severity, decided_by, rule: Some(rule), native, question, at: hit.at })
+    }
+
+    /// Decides by a native level that stands outside the text, such as a section's.
+    pub(super) fn native(&self, level: &str, section: &str, matched: &str) -> Level {
+        let level = level.to_lowercase();
+        let known = self.own.levels.get(&level).copied();
+        let decided_by = if known.is_some() { DecidedBy::Tagged } else { DecidedBy::UnknownTag };
+        let rule = RuleRef {
+            file: format!("{}.toml", self.own.name),
+            name: section.to_owned(),
+            matched: matched.trim().to_owned(),
+        };
+        Level {
+            severity: Some(known.unwrap_or(Severity::P2)),
+            decided_by,
+            rule: Some(rule),
+            question: self.own.questions.contains(&level),
+            native: Some(level),
+            at: None,
+        }
+    }
+}
+
+/// A marker that matched.
+struct Hit {
+    native: String,
+    text: String,
+    at: Option<Range<usize>>,
+}
+
+/// Matches a marker on one line only; the label test sees the line's compatibility form.
+fn on_line(marker: &Marker, (at, line): (usize, &str)) -> Option<Hit> {
+    let near = head(line, 1_000);
+    let (folded, map) = fold(near);
+    let skipped = if marker.place == MarkerPlace::Label { label_start(&folded) } else { 0 };
+    let found = captures(&marker.pattern, marker.unless.as_ref(), folded.get(skipped..)?)?;
+    let all = found.get(0)?;
+    let back = |offset: usize| map.as_ref().map_or(offset, |m| m.get(offset).copied().unwrap_or(near.len()));
+    Some(Hit {
+        native: marker.native(&found),
+        text: all.as_str().to_owned(),
+        at: Some(at + back(skipped + all.start())..at + back(skipped + all.end())),
+    })
+}
+
+fn anywhere(marker: &Marker, text: &str) -> Option<Hit> {
+    let found = captures(&marker.pattern, marker.unless.as_ref(), text)?;
+    let all = found.get(0)?;
+    Some(Hit { native: marker.native(&found), text: all.as_str().to_owned(), at: Some(all.range()) })
+}
+
+fn captures<'t>(pattern: &Regex, unless: Option<&Regex>, text: &'t str) -> Option<Captures<'t>> {
+    let found = pattern.captures(text)?;
+    let refused = unless.is_some_and(|u| found.get(0).is_some_and(|all| u.is_match(line_around(text, all.range()))));
+    (!refused).then_some(found)
+}
+
+fn line_around(text: &str, at: Range<usize>) -> &str {
+    let start = text[..at.start].rfind('\n').map_or(0, |n| n + 1);
+    let end = text[at.end..].find('\n').map_or(text.len(), |n| at.end + n);
+    &text[start..end]
+}
+
+fn sentence_around(text: &str, at: Range<usize>) -> &str {
+    let before = head(text, at.start);
+    let start = before
+        .rfind(['.', '!', '?', '\n', ';', '。'])
+        .map_or(0, |n| n + before[n..].chars().next().map_or(1, char::len_utf8));
+    let end = text[at.end..].find(['.', '!', '\n', ';', '。']).map_or(text.len(), |n| at.end + n);
+    &text[start..end]
+}
+
+/// Returns where a label would begin: after the bullet, its check box and a short run of marks.
+fn label_start(line: &str) -> usize {
+    let mut at = line.len() - line.trim_start().len();
+    if is_list_item(line) {
+        at += line[at..].find([' ', '\t']).unwrap_or(0);
+        at += line[at..].len() - line[at..].trim_start().len();
+        if matches!(line.as_bytes().get(at..at + 3), Some([b'[', b' ' | b'x' | b'X', b']'])) {
+            at += 3;
+        }
+    }
+    let skip =
+        |c: &char| !c.is_alphanumeric() && !matches!(c, '\u{1}' | '`' | '|' | '>' | '<' | '[' | '(' | '【' | '\n');
+    at + line[at..].chars().take(16).take_while(skip).map(char::len_utf8).sum::<usize>()
+}
+
+/// A cheap look: a label needs a mark that ends it.
+fn may_be_label(line: &str) -> bool {
+    let near = &line.as_bytes()[..line.len().min(LABEL_WINDOW)];
+    near.iter().any(|b| matches!(b, b':' | b']' | b')' | b'*' | b'-' | b'|') || *b >= 0x80)
+}
+
+/// Returns the compatibility form of the start of a line, and for each of its bytes the offset in the line.
+fn fold(line: &str) -> (Cow<'_, str>, Option<Vec<usize>>) {
+    let changes = |c: char| !c.is_ascii() && std::iter::once(c).nfkc().next() != Some(c);
+    if line.is_ascii() || !line.chars().take(60).any(changes) {
+        return (Cow::Borrowed(line), None);
+    }
+    let mut out = String::with_capacity(line.len());
+    let mut map = Vec::with_capacity(line.len() + 1);
+    for (n, (at, c)) in line.char_indices().enumerate() {
+        let from = out.len();
+        if n < 60 {
+            out.extend(std::iter::once(c).nfkc());
+        } else {
+            out.push(c);
+        }
+        map.extend(std::iter::repeat_n(at, out.len() - from));
+    }
+    map.push(line.len());
+    (Cow::Owned(out), Some(map))
+}

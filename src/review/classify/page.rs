@@ -1,0 +1,465 @@
+//! A body taken apart, once and in linear time: lines with their quote depth, code, hidden comments, and the `<details>`
+//! they stand in. It decides what is whose words, never what they mean.
+
+use std::ops::Range;
+
+use super::clean::{code_spans, visible};
+
+/// No block: the body itself.
+pub(super) const BODY: u32 = 0;
+
+/// A `<details>`; block 0 is the body.
+#[derive(Debug, Default)]
+pub(super) struct Block {
+    /// The block around it.
+    pub(super) parent: u32,
+    /// Text of its summary, tags kept.
+    pub(super) summary: String,
+    /// Index of the first line after its opening.
+    pub(super) first_line: usize,
+    /// Whether it was closed.
+    pub(super) closed: bool,
+    quotes: u16,
+}
+
+/// One line without quote marks, hidden comments and structural tags.
+#[derive(Debug, Clone)]
+pub(super) struct Line {
+    /// Its text, as a range of `Page::flat`.
+    pub(super) at: Range<usize>,
+    /// The block it stands in.
+    pub(super) block: u32,
+    /// How deep it is quoted.
+    pub(super) quote: u16,
+    /// Whether it is code.
+    pub(super) code: bool,
+}
+
+/// A body taken apart.
+#[derive(Debug, Default)]
+pub(super) struct Page {
+    /// Text of all lines.
+    pub(super) flat: String,
+    /// All lines.
+    pub(super) lines: Vec<Line>,
+    /// All blocks, parents first.
+    pub(super) blocks: Vec<Block>,
+    /// Contents of the hidden comments, separated by line ends.
+    pub(super) hidden: String,
+    /// True when there is a fenced block.
+    pub(super) has_code: bool,
+}
+
+impl Page {
+    /// Takes a body apart.
+    pub(super) fn read(body: &str) -> Self {
+        let text = visible(body);
+        let mut scan = Scan::new(&text);
+        let mut at = 0;
+        while at < text.len() {
+            let end = text[at..].find('\n').map_or(text.len(), |n| at + n);
+            scan.line(at, end);
+            at = end + 1;
+        }
+        scan.page
+    }
+
+    /// Returns the text of a line.
+    pub(super) fn text(&self, line: &Line) -> &str {
+        &self.flat[line.at.clone()]
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Fence {
+    mark: u8,
+    len: usize,
+    quote: u16,
+}
+
+/// Tags that shape the page.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Tag {
+    Details,
+    DetailsEnd,
+    Summary,
+    SummaryEnd,
+    Quote,
+    QuoteEnd,
+}
+
+const TAGS: [(&str, Tag); 6] = [
+    ("<details", Tag::Details),
+    ("</details", Tag::DetailsEnd),
+    ("<summary", Tag::Summary),
+    ("</summary", Tag::SummaryEnd),
+    ("<blockquote", Tag::Quote),
+    ("</blockquote", Tag::QuoteEnd),
+];
+
+struct Scan<'a> {
+    text: &'a str,
+    page: Page,
+    stack: Vec<u32>,
+    fence: Option<Fence>,
+    in_comment: bool,
+    summary: Option<u32>,
+    quotes: u16,
+    after_blank: bool,
+    in_list: bool,
+    last_comment_end: Option<usize>,
+    last_summary_end: Option<usize>,
+}
+
+impl<'a> Scan<'a> {
+    fn new(text: &'a str) -> Self {
+        let mut page = Page { flat: String::with_capacity(text.len()), ..Page::default() };
+        page.lines.reserve(text.len() / 40);
+        page.blocks.push(Block { closed: true, ..Block::default() });
+        Self {
+            text,
+            page,
+            stack: vec![BODY],
+            fence: None,
+            in_comment: false,
+            summary: None,
+            quotes: 0,
+            after_blank: true,
+            in_list: false,
+            last_comment_end: text.rfind("-->"),
+            last_summary_end: text.rfind("</summary>"),
+        }
+    }
+
+    fn block(&self) -> u32 {
+        self.stack.last().copied().unwrap_or(BODY)
+    }
+
+    fn line(&mut self, start: usize, end: usize) {
+        let raw = &self.text[start..end];
+        if self.in_comment {
+            return self.hidden_line(raw, start, end);
+        }
+        let (quote, skipped) = quote_marks(raw);
+        if let Some(fence) = self.fence {
+            if quote >= fence.quote {
+                let code = if fence.quote == 0 { raw } else { &raw[skipped..] };
+                if closes(code, fence) {
+                    self.fence = None;
+                } else {
+                    self.code(code, quote.min(fence.quote));
+                }
+                return;
+            }
+            self.fence = None;
+        }
+        let text = &raw[skipped..];
+        if let Some(fence) = opens(text, quote) {
+            self.fence = Some(fence);
+            self.page.has_code = true;
+            self.after_blank = false;
+            return;
+        }
+        if self.is_indented_code(text) {
+            return self.code(text, quote);
+        }
+        self.inline(start + skipped, end, quote);
+    }
+
+    /// A line that begins inside a hidden comment.
+    fn hidden_line(&mut self, raw: &str, start: usize, end: usize) {
+        match raw.find("-->") {
+            Some(close) => {
+                self.page.hidden.push_str(&raw[..close]);
+                self.page.hidden.push('\n');
+                self.in_comment = false;
+                self.inline(start + close + 3, end, 0);
+            }
+            None => {
+                self.page.hidden.push_str(raw);
+                self.page.hidden.push('\n');
+            }
+        }
+    }
+
+    fn is_indented_code(&mut self, text: &str) -> bool {
+        let indented = text.starts_with("    ") || text.starts_with('\t');
+        let blank = text.trim_ascii().is_empty();
+        let code = indented && !blank && self.after_blank && !self.in_list && self.block() == BODY;
+        if !indented && !blank {
+            self.in_list = is_list_item(text);
+        }
+        if !code {
+            self.after_blank = blank;
+        }
+        code
+    }
+
+    /// The words of a line: hidden comments and structural tags are taken out, text around a tag becomes lines of its own.
+    fn inline(&mut self, start: usize, end: usize, quote: u16) {
+        let source: &'a str = self.text;
+        let text = &source[start..end];
+        let mut line = Open { from: self.page.flat.len(), quote, tagged: false };
+        if !text.contains('<') {
+            self.put(text);
+            return self.end(&line);
+        }
+        let spans = if text.contains('`') { code_spans(text) } else { Vec::new() };
+        let mut spans = spans.iter().peekable();
+        let last_close = text.rfind('>').unwrap_or(0);
+        let (mut done, mut at) = (0, 0);
+        while let Some(found) = text[at..].find('<') {
+            let open = at + found;
+            while spans.next_if(|(_, to)| *to <= open).is_some() {}
+            if let Some((_, to)) = spans.peek().filter(|(from, _)| *from <= open) {
+                at = *to;
+                continue;
+            }
+            let rest = &text[open..];
+            if rest.starts_with("<!--") && self.last_comment_end.is_some_and(|last| last >= start + open + 4) {
+                self.put(&text[done..open]);
+                line.tagged = true;
+                let Some(close) = self.comment(&rest[4..]) else {
+                    done = text.len();
+                    break;
+                };
+                at = open + 4 + close + 3;
+                done = at;
+            } else if let Some((tag, name)) =
+                tag_at(rest).filter(|(tag, _)| last_close > open && self.fits(*tag, start + open))
+            {
+                self.put(&text[done..open]);
+                at = open + rest[name..].find('>').map_or(rest.len(), |n| name + n + 1);
+                done = at;
+                self.flush(&mut line);
+                self.tag(tag, quote);
+                line.from = self.page.flat.len();
+            } else {
+                at = open + 1;
+            }
+        }
+        self.put(&text[done..]);
+        self.end(&line);
+    }
+
+    /// Keeps a hidden comment; returns where it closes, or nothing when it goes on.
+    fn comment(&mut self, inner: &str) -> Option<usize> {
+        let close = inner.find("-->");
+        self.page.hidden.push_str(&inner[..close.unwrap_or(inner.len())]);
+        self.page.hidden.push('\n');
+        self.in_comment = close.is_none();
+        close
+    }
+
+    /// Tells whether a tag means something where it stands; anything else stays text.
+    fn fits(&self, tag: Tag, at: usize) -> bool {
+        match tag {
+            Tag::Summary => self.summary.is_none() && self.last_summary_end.is_some_and(|last| last > at),
+            Tag::SummaryEnd => self.summary.is_some(),
+            Tag::Details | Tag::DetailsEnd | Tag::Quote | Tag::QuoteEnd => true,
+        }
+    }
+
+    fn tag(&mut self, tag: Tag, quote: u16) {
+        match tag {
+            Tag::Details => {
+                self.summary = None;
+                let parent = self.block();
+                let first_line = self.page.lines.len();
+                self.page.blocks.push(Block { parent, first_line, quotes: self.quotes, ..Block::default() });
+                self.stack.push((self.page.blocks.len() - 1) as u32);
+            }
+            Tag::DetailsEnd => {
+                self.summary = None;
+                if self.stack.len() > 1
+                    && let Some(top) = self.stack.pop()
+                {
+                    let block = &mut self.page.blocks[top as usize];
+                    block.closed = true;
+                    self.quotes = block.quotes;
+                }
+                self.blank(quote);
+            }
+            Tag::Summary => self.summary = (self.block() != BODY).then(|| self.block()),
+            Tag::SummaryEnd => self.summary = None,
+            Tag::Quote => self.quotes = self.quotes.saturating_add(1),
+            Tag::QuoteEnd => self.quotes = self.quotes.saturating_sub(1),
+        }
+    }
+
+    /// Writes text to where it belongs: the open summary or the open line.
+    fn put(&mut self, text: &str) {
+        match self.summary {
+            Some(block) => self.page.blocks[block as usize].summary.push_str(text),
+            None => self.page.flat.push_str(text),
+        }
+    }
+
+    /// Ends the line before a tag, if it has words.
+    fn flush(&mut self, line: &mut Open) {
+        line.tagged = true;
+        if self.page.flat[line.from..].trim_ascii().is_empty() {
+            self.page.flat.truncate(line.from);
+        } else {
+            self.end_line(line.from, line.quote);
+            line.from = self.page.flat.len();
+        }
+    }
+
+    /// Ends the line at the line end. A line that held only tags is a blank one.
+    fn end(&mut self, line: &Open) {
+        if self.summary.is_some() {
+            self.put("\n");
+        }
+        let blank = self.page.flat[line.from..].trim_ascii().is_empty();
+        if blank && line.tagged {
+            self.page.flat.truncate(line.from);
+        }
+        self.end_line(line.from, line.quote);
+    }
+
+    fn end_line(&mut self, from: usize, quote: u16) {
+        let quote = quote.saturating_add(self.quotes);
+        self.page.lines.push(Line { at: from..self.page.flat.len(), block: self.block(), quote, code: false });
+        self.page.flat.push('\n');
+    }
+
+    fn blank(&mut self, quote: u16) {
+        self.end_line(self.page.flat.len(), quote);
+    }
+
+    fn code(&mut self, text: &str, quote: u16) {
+        let from = self.page.flat.len();
+        self.page.flat.push_str(text);
+        self.end_line(from, quote);
+        self.page.has_code = true;
+        if let Some(line) = self.page.lines.last_mut() {
+            line.code = true;
+        }
+    }
+}
+
+/// The line being written.
+struct Open {
+    from: usize,
+    quote: u16,
+    tagged: bool,
+}
+
+/// Counts quote marks, escaped ones too, and returns how much of the line they take.
+fn quote_marks(line: &str) -> (u16, usize) {
+    let bytes = line.as_bytes();
+    let (mut depth, mut at) = (0u16, 0);
+    loop {
+        let spaces = bytes[at..].iter().take(3).take_while(|b| **b == b' ').count();
+        let mark = at + spaces;
+        let len = match bytes.get(mark) {
+            Some(b'>') => 1,
+            Some(b'&') if line[mark..].starts_with("&gt;") => 4,
+            _ => return (depth, at),
+        };
+        depth = depth.saturating_add(1);
+        at = mark + len;
+        if bytes.get(at) == Some(&b' ') {
+            at += 1;
+        }
+    }
+}
+
+fn fence_run(text: &str) -> Option<(u8, usize)> {
+    let mark = *text.as_bytes().first().filter(|b| matches!(b, b'`' | b'~'))?;
+    let len = text.bytes().take_while(|b| *b == mark).count();
+    (len >= 3).then_some((mark, len))
+}
+
+fn opens(text: &str, quote: u16) -> Option<Fence> {
+    let mut text = text.trim_start_matches([' ', '\t']);
+    if is_list_item(text) {
+        let marker = text.find([' ', '\t']).unwrap_or(0);
+        text = text[marker..].trim_start_matches([' ', '\t']);
+    }
+    let (mark, len) = fence_run(text)?;
+    let info = &text[len..];
+    (mark == b'~' || !info.contains('`')).then_some(Fence { mark, len, quote })
+}
+
+fn closes(text: &str, fence: Fence) -> bool {
+    let text = text.trim_ascii();
+    matches!(fence_run(text), Some((mark, len)) if mark == fence.mark && len >= fence.len && len == text.len())
+}
+
+/// Tells whether a line begins with a bullet or a number.
+pub(super) fn is_list_item(text: &str) -> bool {
+    let text = text.trim_start();
+    let bytes = text.as_bytes();
+    match bytes.first() {
+        Some(b'-' | b'*' | b'+') => matches!(bytes.get(1), Some(b' ' | b'\t')),
+        Some(b'0'..=b'9') => {
+            let digits = bytes.iter().take(10).take_while(|b| b.is_ascii_digit()).count();
+            matches!(bytes.get(digits), Some(b'.' | b')')) && matches!(bytes.get(digits + 1), Some(b' ' | b'\t'))
+        }
+        _ => false,
+    }
+}
+
+fn tag_at(rest: &str) -> Option<(Tag, usize)> {
+    let bytes = rest.as_bytes();
+    let name = if bytes.get(1) == Some(&b'/') { bytes.get(2) } else { bytes.get(1) }?;
+    if !matches!(name, b'd' | b'D' | b's' | b'S' | b'b' | b'B') {
+        return None;
+    }
+    TAGS.iter().find_map(|(word, tag)| {
+        let found = bytes.get(..word.len())?.eq_ignore_ascii_case(word.as_bytes());
+        let ends = matches!(bytes.get(word.len()), Some(b'>' | b' ' | b'/' | b'\t'));
+        (found && ends).then_some((*tag, word.len()))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(body: &str) -> Vec<String> {
+        let page = Page::read(body);
+        page.lines
+            .iter()
+            .filter(|line| !page.text(line).trim().is_empty())
+            .map(|line| {
+                let mark = if line.code { "#" } else { "" };
+                format!("{}{}{mark}{}", line.block, ">".repeat(line.quote.into()), page.text(line))
+            })
+            .collect()
+    }
+
+    #[test]
+    fn lines_know_where_they_stand() {
+        assert_eq!(shown("a\n> b\n> > c\n```\n> d\n```\ne"), ["0a", "0>b", "0>>c", "0#> d", "0e"]);
+        assert_eq!(shown("> ```\n> x\nafter"), ["0>#x", "0after"]);
+        assert_eq!(
+            shown("a <details><summary>S</summary><blockquote>b</blockquote></details> c"),
+            ["0a ", "1>b", "0 c"]
+        );
+        assert_eq!(shown("`<details>` and `<!-- x -->` b"), ["0`<details>` and `<!-- x -->` b"]);
+        assert_eq!(shown("a<!-- x\ny -->b\n<!-- open"), ["0a", "0b", "0<!-- open"]);
+        assert_eq!(
+            shown("a\n\n    P1: code\n\n- item\n\n    P1: text"),
+            ["0a", "0#    P1: code", "0- item", "0    P1: text"]
+        );
+    }
+
+    #[test]
+    fn hidden_text_and_summaries_are_kept() {
+        let page = Page::read("<!-- a\nb -->\n<details>\n<summary>\n<b>S</b>\n</summary>\nx\n</details>");
+        assert_eq!(page.hidden.split_whitespace().collect::<Vec<_>>(), ["a", "b"]);
+        assert_eq!(page.blocks[1].summary.trim(), "<b>S</b>");
+        assert!(page.blocks[1].closed);
+    }
+
+    #[test]
+    fn hostile_nesting_is_flat_work() {
+        for unit in ["> ", "<details>", "<!-- ", "`", "<details", "- ", "<summary>", "``` "] {
+            let page = Page::read(&unit.repeat(20_000));
+            assert!(page.lines.len() <= 40_001, "{unit}");
+        }
+    }
+}

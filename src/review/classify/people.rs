@@ -1,0 +1,70 @@
+//! Comments of people: every labelled paragraph is a claim of its own; what has no label asks as well where it stands in the diff.
+
+use super::level::{Author, Level};
+use super::page::is_list_item;
+use super::words::{Quotes, Region, Words};
+
+/// One claim: where its text begins and ends in the region, and its grade when it is labelled.
+pub(super) struct Claim {
+    pub(super) start: usize,
+    pub(super) end: usize,
+    pub(super) level: Option<Level>,
+}
+
+/// Splits a person's words into claims.
+pub(super) fn claims(author: &Author<'_>, region: &Region, masked: &str) -> Vec<Claim> {
+    let mut out: Vec<Claim> = Vec::new();
+    let mut at = 0;
+    let mut fresh = true;
+    for line in masked.split_inclusive('\n') {
+        let text = line.trim_end_matches('\n');
+        let blank = text.trim_ascii().is_empty();
+        if !blank && (fresh || is_list_item(text) || after_gap(region, at)) {
+            let level = (!text.starts_with('|')).then(|| author.label(at, text)).flatten();
+            fresh = level.is_some();
+            match level {
+                Some(level) => out.push(Claim { start: at, end: at, level: Some(level) }),
+                None if out.is_empty() => out.push(Claim { start: at, end: at, level: None }),
+                None => {}
+            }
+        } else {
+            fresh = blank;
+        }
+        at += line.len();
+    }
+    for i in 0..out.len() {
+        out[i].end = out.get(i + 1).map_or(masked.len(), |next| next.start);
+    }
+    raise(author, masked, &mut out);
+    out
+}
+
+/// Tells whether a line follows something that is not the author's own, such as a quote.
+fn after_gap(region: &Region, at: usize) -> bool {
+    match (region.line_at(at), at.checked_sub(1).and_then(|before| region.line_at(before))) {
+        (Some(line), Some(before)) => line > before + 1,
+        _ => true,
+    }
+}
+
+/// Raises a claim that says outright how bad it is.
+fn raise(author: &Author<'_>, masked: &str, claims: &mut [Claim]) {
+    for level in author.sentences(masked) {
+        let Some(at) = level.at.clone() else { continue };
+        let Some(claim) = claims.iter_mut().find(|c| c.start <= at.start && at.start < c.end) else { continue };
+        let higher = claim.level.as_ref().and_then(|l| l.severity).is_none_or(|now| level.severity < Some(now));
+        if higher {
+            // The label still ends where it did; the sentence does not.
+            let label = claim.level.take().and_then(|l| l.at);
+            claim.level = Some(Level { at: label, ..level });
+        }
+    }
+}
+
+/// Tells whether a person's text begins with a quote and goes on with words of its own.
+pub(super) fn answers_a_quote(words: &Words<'_>) -> bool {
+    let page = words.page;
+    let spoken = |line: &&super::page::Line| !page.text(line).trim().is_empty();
+    page.lines.iter().find(spoken).is_some_and(|line| line.quote > 0)
+        && words.own(Quotes::Drop).iter().any(|index| !page.text(&page.lines[*index]).trim().is_empty())
+}

@@ -1,0 +1,287 @@
+//! Findings that stand in a body: the parts of it that hold them, and where each one begins. It takes them out; `level` grades them.
+
+use regex::{Captures, Regex};
+
+use super::compile::{Reviewer, Section};
+use super::page::{BODY, Page};
+use super::words::Words;
+use crate::review::comment::Channel;
+
+/// One finding in a body, before it is graded.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Item {
+    /// Index of the section rule.
+    pub(super) section: usize,
+    /// What the item's own summary or the rest of its first line says.
+    pub(super) head: String,
+    /// Title, where the pattern names it.
+    pub(super) title: Option<String>,
+    pub(super) path: Option<String>,
+    pub(super) line: Option<u32>,
+    pub(super) end_line: Option<u32>,
+    /// Native level from the group before it or from its section.
+    pub(super) level: Option<String>,
+    /// The section's summary or heading.
+    pub(super) from: String,
+    /// Its lines, code included.
+    pub(super) first: usize,
+    pub(super) last: usize,
+    /// Its own words.
+    pub(super) lines: Vec<usize>,
+    block: u32,
+    by_block: bool,
+}
+
+/// What the sections of a body hold.
+#[derive(Default)]
+pub(super) struct Found {
+    pub(super) items: Vec<Item>,
+    /// Lines of sections that are not ignored.
+    pub(super) open: Vec<usize>,
+    /// True when some part of the body was a section.
+    pub(super) any: bool,
+}
+
+/// What a block inherits from the blocks around it.
+#[derive(Clone, Copy, Default)]
+struct Place {
+    section: Option<usize>,
+    /// The block whose summary opened the section.
+    opener: u32,
+    /// The block whose summary names the file.
+    file: Option<u32>,
+    /// The block that is an item.
+    item: Option<u32>,
+}
+
+struct Walk<'a> {
+    page: &'a Page,
+    words: &'a Words<'a>,
+    rules: &'a [Section],
+    places: Vec<Place>,
+    /// The section that a line opened, its block and its text.
+    heading: Option<(usize, u32, String)>,
+    whole: Option<usize>,
+    group: Option<String>,
+    current: Option<Item>,
+    found: Found,
+}
+
+/// Takes the findings of a body apart.
+pub(super) fn read(reviewer: &Reviewer, channel: Channel, words: &Words<'_>) -> Found {
+    let rules = &reviewer.sections;
+    let counts = |s: &Section| {
+        if s.channels.is_empty() { channel != Channel::Inline } else { s.channels.contains(&channel) }
+    };
+    if !rules.iter().any(counts) {
+        return Found::default();
+    }
+    let whole = rules.iter().position(|s| s.whole && counts(s));
+    let page = words.page;
+    let mut walk = Walk {
+        page,
+        words,
+        rules,
+        places: vec![Place::default()],
+        heading: None,
+        whole,
+        group: None,
+        current: None,
+        found: Found::default(),
+    };
+    let mut block = 1;
+    for index in 0..=page.lines.len() {
+        while page.blocks.get(block).is_some_and(|b| b.first_line <= index) {
+            walk.enter(block as u32, channel);
+            block += 1;
+        }
+        if index < page.lines.len() {
+            walk.line(index);
+        }
+    }
+    walk.close(page.lines.len());
+    walk.found
+}
+
+impl Walk<'_> {
+    fn enter(&mut self, index: u32, channel: Channel) {
+        let block = &self.page.blocks[index as usize];
+        let mut place = self.places.get(block.parent as usize).copied().unwrap_or_default();
+        let summary = block.summary.as_str();
+        let opens = self.rules.iter().position(|s| {
+            let channel_fits = s.channels.is_empty() || s.channels.contains(&channel);
+            channel_fits && s.summary.as_ref().is_some_and(|re| re.is_match(summary))
+        });
+        if let Some(section) = opens {
+            place = Place { section: Some(section), opener: index, file: None, item: None };
+            self.found.any = true;
+            self.close(block.first_line);
+        } else if let Some((rule, _)) = self.section_of(place) {
+            let rule = &self.rules[rule];
+            if place.item.is_none() && matches(rule.file.as_ref(), summary) {
+                place.file = Some(index);
+                self.close(block.first_line);
+            } else if place.item.is_none() && !self.words.is_noise_block(index) && matches(rule.block.as_ref(), summary)
+            {
+                place.item = Some(index);
+            }
+        }
+        self.places.push(place);
+        if place.item == Some(index) {
+            self.begin_block(index);
+        }
+    }
+
+    /// Returns the section rule in force at a place, and the text that opened it.
+    fn section_of(&self, place: Place) -> Option<(usize, &str)> {
+        if let Some(section) = place.section {
+            let opener = self.page.blocks.get(place.opener as usize).map_or("", |b| b.summary.as_str());
+            return Some((section, opener));
+        }
+        if let Some((section, _, text)) = &self.heading {
+            return Some((*section, text));
+        }
+        self.whole.map(|section| (section, ""))
+    }
+
+    fn begin_block(&mut self, index: u32) {
+        let first = self.page.blocks[index as usize].first_line;
+        self.close(first);
+        let place = self.places.get(index as usize).copied().unwrap_or_default();
+        let Some((section, from)) = self.section_of(place) else { return };
+        let summary = self.page.blocks[index as usize].summary.trim();
+        let rule = &self.rules[section];
+        if rule.ignore {
+            return;
+        }
+        let mut item = Item { section, from: from.to_owned(), first, block: index, by_block: true, ..Item::default() };
+        if let Some(found) = rule.block.as_ref().and_then(|re| re.captures(summary)) {
+            item.take(&found);
+        }
+        item.head = summary.to_owned();
+        self.start(item, place);
+    }
+
+    /// Starts an item with what its surroundings give it.
+    fn start(&mut self, mut item: Item, place: Place) {
+        let rule = &self.rules[item.section];
+        item.level = self.group.clone().or_else(|| rule.level.clone());
+        if item.path.is_none()
+            && let Some(file) = place.file
+            && let Some(found) = rule.file.as_ref().and_then(|re| re.captures(&self.page.blocks[file as usize].summary))
+        {
+            item.path = text_of(&found, "path");
+        }
+        self.found.any = true;
+        self.current = Some(item);
+    }
+
+    fn close(&mut self, at: usize) {
+        if let Some(mut item) = self.current.take() {
+            item.last = at.max(item.first);
+            self.found.items.push(item);
+        }
+    }
+
+    fn line(&mut self, index: usize) {
+        let line = &self.page.lines[index];
+        if self.words.is_noise(index, line) {
+            return;
+        }
+        let place = self.places.get(line.block as usize).copied().unwrap_or_default();
+        if line.code {
+            return;
+        }
+        let text = self.page.text(line).trim();
+        if place.section.is_none() && place.item.is_none() {
+            self.heading_line(text, line.block, index);
+        }
+        let Some((section, _)) = self.section_of(place) else {
+            return self.close(index);
+        };
+        let rule = &self.rules[section];
+        if rule.ignore {
+            return self.close(index);
+        }
+        self.found.open.push(index);
+        if let Some(found) = rule.group.as_ref().and_then(|re| re.captures(text)) {
+            self.group = text_of(&found, "level");
+            return;
+        }
+        if place.item.is_none()
+            && let Some(found) = rule.item.as_ref().and_then(|re| re.captures(text))
+        {
+            let from = self.section_of(place).map_or("", |(_, from)| from).to_owned();
+            let mut item = Item { section, from, first: index, block: line.block, ..Item::default() };
+            item.take(&found);
+            let rest = found.get(0).map_or("", |all| text.get(all.end()..).unwrap_or_default());
+            item.head = rest.trim().to_owned();
+            self.close(index);
+            self.start(item, place);
+            return;
+        }
+        if self.current.as_ref().is_some_and(|item| item.section != section || !Self::inside(item, place, line.block)) {
+            self.close(index);
+        }
+        if let Some(item) = &mut self.current {
+            item.lines.push(index);
+        }
+    }
+
+    /// Tells whether a line still belongs to an item.
+    fn inside(item: &Item, place: Place, block: u32) -> bool {
+        if item.by_block {
+            return place.item == Some(item.block);
+        }
+        // An item that a line started ends when its block does; blocks are numbered in their order.
+        item.block == BODY || block >= item.block
+    }
+
+    /// Opens or ends a section at a line.
+    fn heading_line(&mut self, text: &str, block: u32, index: usize) {
+        if text.is_empty() {
+            return;
+        }
+        let opened = self.rules.iter().position(|s| matches(s.heading.as_ref(), text));
+        if let Some(section) = opened {
+            self.close(index);
+            self.found.any = true;
+            self.heading = Some((section, block, text.to_owned()));
+            return;
+        }
+        if let Some((section, opener, _)) = &self.heading {
+            let rule = &self.rules[*section];
+            let stops = block < *opener
+                || matches(rule.stop.as_ref(), text)
+                || (is_heading(text) && !matches(rule.item.as_ref(), text));
+            if stops {
+                self.close(index);
+                self.heading = None;
+            }
+        }
+    }
+}
+
+fn is_heading(text: &str) -> bool {
+    let level = text.bytes().take_while(|b| *b == b'#').count();
+    (1..=6).contains(&level) && text.as_bytes().get(level) == Some(&b' ')
+}
+
+fn matches(pattern: Option<&Regex>, text: &str) -> bool {
+    pattern.is_some_and(|re| re.is_match(text))
+}
+
+fn text_of(found: &Captures<'_>, name: &str) -> Option<String> {
+    found.name(name).map(|m| m.as_str().trim().to_owned()).filter(|t| !t.is_empty())
+}
+
+impl Item {
+    /// Takes what a pattern's groups say.
+    pub(super) fn take(&mut self, found: &Captures<'_>) {
+        let number = |name: &str| text_of(found, name).and_then(|t| t.parse().ok());
+        self.path = text_of(found, "path").or_else(|| self.path.take());
+        self.line = number("line").or(self.line);
+        self.end_line = number("end").or(self.end_line);
+        self.title = text_of(found, "title").or_else(|| self.title.take());
+    }
+}

@@ -1,0 +1,227 @@
+//! The author's own words on a page: what is left without code, quotes, noise and footers. It decides what rules may look at.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+
+use sha2::{Digest, Sha256};
+
+use super::clean::mask;
+use super::compile::Reviewer;
+use super::page::{BODY, Line, Page};
+use super::title::strip;
+
+/// A page together with what is not the author's own on it.
+pub(super) struct Words<'a> {
+    pub(super) page: &'a Page,
+    /// Blocks that hold noise.
+    noise: Vec<bool>,
+    /// Lines that carry no meaning: footers, closing lines.
+    dropped: HashSet<usize>,
+}
+
+/// Whether quoted lines are the author's own words.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Quotes {
+    /// They are somebody else's.
+    Drop,
+    /// The tool uses quotes as a frame.
+    Peel,
+}
+
+impl<'a> Words<'a> {
+    /// Finds what is noise for this reviewer.
+    pub(super) fn new(page: &'a Page, reviewer: &Reviewer) -> Self {
+        let mut noise = Vec::with_capacity(page.blocks.len());
+        for (index, block) in page.blocks.iter().enumerate() {
+            let inherited = index > 0 && noise.get(block.parent as usize).copied().unwrap_or(false);
+            let own = || {
+                block.closed
+                    && reviewer.noise.as_ref().is_some_and(|n| index as u32 != BODY && n.is_match(&block.summary))
+            };
+            noise.push(inherited || own());
+        }
+        let mut words = Self { page, noise, dropped: HashSet::new() };
+        if let Some(footer) = &reviewer.footer {
+            for found in footer.find_iter(&page.flat) {
+                words.drop_line_at(found.start());
+            }
+        }
+        words
+    }
+
+    fn drop_line_at(&mut self, at: usize) {
+        let index = self.page.lines.partition_point(|line| line.at.end < at);
+        if self.page.lines.get(index).is_some_and(|line| !line.code) {
+            self.dropped.insert(index);
+        }
+    }
+
+    /// Takes a line out of the author's words.
+    pub(super) fn drop_line(&mut self, index: usize) {
+        self.dropped.insert(index);
+    }
+
+    /// Tells whether a line is noise or a footer.
+    pub(super) fn is_noise(&self, index: usize, line: &Line) -> bool {
+        self.is_noise_block(line.block) || (!self.dropped.is_empty() && self.dropped.contains(&index))
+    }
+
+    /// Tells whether a block is noise.
+    pub(super) fn is_noise_block(&self, block: u32) -> bool {
+        self.noise.get(block as usize).copied().unwrap_or(false)
+    }
+
+    /// Returns the indices of the lines that are the author's own words; code is left out.
+    pub(super) fn own(&self, quotes: Quotes) -> Vec<usize> {
+        let lines = self.page.lines.iter().enumerate();
+        let own = |(index, line): &(usize, &Line)| {
+            !line.code && (line.quote == 0 || quotes == Quotes::Peel) && !self.is_noise(*index, line)
+        };
+        lines.filter(own).map(|(index, _)| index).collect()
+    }
+
+    /// Joins lines to a region of text.
+    pub(super) fn region(&self, head: &str, lines: &[usize]) -> Region {
+        let mut text = String::with_capacity(head.len() + 48 * lines.len());
+        let mut starts = Vec::with_capacity(lines.len());
+        if !head.is_empty() {
+            text.push_str(head);
+            text.push('\n');
+        }
+        for index in lines {
+            starts.push((text.len(), *index));
+            text.push_str(self.page.text(&self.page.lines[*index]));
+            text.push('\n');
+        }
+        Region { text, starts }
+    }
+
+    /// Returns the readable text of the lines in a range, code fenced, noise left out.
+    pub(super) fn brief(&self, head: &str, from: usize, to: usize) -> String {
+        let mut out = String::from(head);
+        let mut in_code = false;
+        for (index, line) in self.page.lines.iter().enumerate().take(to).skip(from) {
+            if self.is_noise(index, line) {
+                continue;
+            }
+            if line.code != in_code {
+                in_code = line.code;
+                push_line(&mut out, "```");
+            }
+            let text = self.page.text(line);
+            if line.code {
+                push_line(&mut out, text);
+            } else if !is_button(text) {
+                push_words(&mut out, text.trim_end());
+            }
+        }
+        if in_code {
+            push_line(&mut out, "```");
+        }
+        out.truncate(out.trim_end().len());
+        out
+    }
+
+    /// Returns the hash of what the lines in a range mean: no footers, no check marks, no time stamps, no spacing.
+    pub(super) fn hash(&self, head: &str, from: usize, to: usize) -> String {
+        let mut hash = Sha256::new();
+        hash.update(head.trim());
+        for (index, line) in self.page.lines.iter().enumerate().take(to).skip(from) {
+            let text = self.page.text(line).trim();
+            if text.is_empty() || self.is_noise(index, line) || (!line.code && is_button(text)) {
+                continue;
+            }
+            let text = if line.code { Cow::Borrowed(text) } else { without_state(text) };
+            hash.update(text.trim().as_bytes());
+            hash.update(b"\n");
+        }
+        hash.finalize().iter().take(16).fold(String::with_capacity(32), |mut hex, byte| {
+            for digit in [byte >> 4, byte & 15] {
+                hex.push(char::from_digit(digit.into(), 16).unwrap_or('0'));
+            }
+            hex
+        })
+    }
+}
+
+fn push_line(out: &mut String, text: &str) {
+    if !out.is_empty() {
+        out.push('\n');
+    }
+    out.push_str(text);
+}
+
+/// Adds a line of words; several blank ones become one.
+fn push_words(out: &mut String, text: &str) {
+    if text.is_empty() && (out.is_empty() || out.ends_with("\n")) {
+        return;
+    }
+    push_line(out, text);
+}
+
+/// Tells whether a line is only a button or a picture.
+fn is_button(text: &str) -> bool {
+    let text = text.trim_start();
+    (text.starts_with('<') || text.starts_with("![") || text.starts_with("[!["))
+        && text.len() < 2_000
+        && strip(text).trim().is_empty()
+}
+
+/// Removes what changes without a change of meaning: the state of check boxes and machine-written times.
+fn without_state(text: &str) -> Cow<'_, str> {
+    let bullet = text.trim_start_matches(['-', '*', '+', ' ']);
+    let text = match bullet.as_bytes() {
+        [b'[', b' ' | b'x' | b'X', b']', ..] => &bullet[3..],
+        _ => text,
+    };
+    if !text.contains("<relative-time") {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find("<relative-time") {
+        out.push_str(&rest[..at]);
+        let end = rest[at..].find("</relative-time>").map_or(rest.len(), |n| at + n + "</relative-time>".len());
+        rest = &rest[end..];
+    }
+    out.push_str(rest);
+    Cow::Owned(out)
+}
+
+/// Some lines joined, with the way back to the page.
+pub(super) struct Region {
+    pub(super) text: String,
+    starts: Vec<(usize, usize)>,
+}
+
+impl Region {
+    /// Returns the text with inline code masked; offsets are those of `text`.
+    pub(super) fn masked(&self) -> Cow<'_, str> {
+        mask(&self.text)
+    }
+
+    /// Returns the page's line at an offset.
+    pub(super) fn line_at(&self, offset: usize) -> Option<usize> {
+        let next = self.starts.partition_point(|(start, _)| *start <= offset);
+        self.starts.get(next.checked_sub(1)?).map(|(_, index)| *index)
+    }
+
+    /// Returns the first line with something on it, as an offset and its text.
+    pub(super) fn first_line(text: &str) -> Option<(usize, &str)> {
+        let mut at = 0;
+        for line in text.split_inclusive('\n') {
+            if !line.trim().is_empty() {
+                return Some((at, line.trim_end_matches('\n')));
+            }
+            at += line.len();
+        }
+        None
+    }
+
+    /// Returns the last line with something on it, as an offset and its text.
+    pub(super) fn last_line(text: &str) -> Option<(usize, &str)> {
+        let body = text.trim_end();
+        let at = body.rfind('\n').map_or(0, |n| n + 1);
+        (!body.is_empty()).then(|| (at, &body[at..]))
+    }
+}

@@ -1,0 +1,193 @@
+//! The classifier from outside: what each kind of comment asks for, and the laws that hold for every text.
+
+use std::collections::BTreeMap;
+
+use pushback::config::rules::builtin;
+use pushback::review::classify::rules::{ReviewerOverride, UserRule};
+use pushback::review::classify::{
+    BadRule, CheckText, Classified, CommentInput, Kind, Rules, Signal, check_signals, classify, classify_stream, plain,
+};
+use pushback::review::comment::{AccountKind, Channel, ReviewState};
+use pushback::review::ids::Login;
+use pushback::review::severity::{DecidedBy, Severity};
+
+fn rules() -> Rules {
+    with(&[], &BTreeMap::new()).expect("the built-in rules compile")
+}
+
+fn with(user: &[UserRule], said: &BTreeMap<String, ReviewerOverride>) -> Result<Rules, BadRule> {
+    Rules::compile(builtin(), user, said)
+}
+
+fn read(rules: &Rules, login: &str, channel: Channel, body: &str) -> Classified {
+    let account = if login.ends_with("[bot]") { AccountKind::Bot } else { AccountKind::Person };
+    classify(rules, &CommentInput::new(&Login::new(login), account, channel, body))
+}
+
+fn inline(login: &str, body: &str) -> Classified {
+    read(&rules(), login, Channel::Inline, body)
+}
+
+fn check(login: &str, body: &str, severity: &str, decided_by: DecidedBy) {
+    let got = inline(login, body);
+    let severity_got = got.severity().map_or("none", Severity::as_str);
+    assert_eq!((severity_got, got.decided_by()), (severity, Some(decided_by)), "{login}: {body}");
+}
+
+#[test]
+fn fc_11_a_word_inside_another_word_decides_nothing() {
+    check("ann", "nit: debug output is noisy", "nit", DecidedBy::Tagged);
+    check("ann", "[major] race in cache", "P2", DecidedBy::Tagged);
+    check("ann", "🟣 Odd new label: broken retry", "P2", DecidedBy::UnknownTag);
+}
+
+#[test]
+fn fc_12_a_badge_quoted_from_the_diff_is_no_finding() {
+    let body = "```md\n**<sub><sub>![P1 Badge](https://img.shields.io/badge/P1-orange)</sub></sub> Old**\n```\n\n\
+                **<sub><sub>![P2 Badge](https://img.shields.io/badge/P2-yellow)</sub></sub>  Keep the lock**\n\nIt leaks.";
+    let got = inline("chatgpt-codex-connector[bot]", body);
+    assert_eq!((got.severity(), got.findings.len()), (Some(Severity::P2), 1));
+    assert_eq!(got.findings[0].title, "Keep the lock");
+}
+
+#[test]
+fn fc_13_a_clean_review_needs_no_tag() {
+    let got = read(&rules(), "some-reviewer[bot]", Channel::Review, "Looks good, nothing to report");
+    assert_eq!((got.kind, got.findings.len()), (Kind::Clean, 0));
+    assert!(matches!(got.signals[..], [Signal::Finished { clean: true, .. }]));
+}
+
+#[test]
+fn fc_14_look_alikes_are_people() {
+    let rules = rules();
+    let who = |login: &str, kind| rules.reviewer_of(&Login::new(login), kind, "x").map(|r| r.name.clone());
+    assert_eq!(who("Copilot", AccountKind::Bot).as_deref(), Some("copilot"));
+    assert_eq!(who("copilot-pull-request-reviewer[bot]", AccountKind::Bot).as_deref(), Some("copilot"));
+    assert_eq!(who("copilot-pull-request-reviewer1", AccountKind::Person), None);
+    assert_eq!(who("copilot-pull-request-reviewer1", AccountKind::Bot), None);
+    assert_eq!(who("renovate-maintainer", AccountKind::Person), None);
+    assert_eq!(who("coderabbitai", AccountKind::Person), None);
+}
+
+#[test]
+fn fc_15_notices_are_never_finished_and_never_findings() {
+    let rules = rules();
+    for body in ["## Review skipped\n\nAuto reviews are disabled on this repository.", "Analysis postponed"] {
+        let got = read(&rules, "coderabbitai[bot]", Channel::Conversation, body);
+        assert_eq!((got.kind, got.findings.len()), (Kind::Status, 0), "{body}");
+        assert!(matches!(&got.signals[..], [Signal::Skipped(_) | Signal::Unknown(_)]), "{:?}", got.signals);
+    }
+}
+
+#[test]
+fn fm_40_forged_severities_change_nothing() {
+    let assumed = DecidedBy::Assumed;
+    for body in [
+        "`[P1]` is only quoted here.",
+        "> P1: quoted\n",
+        "This is not a P1, more of a remark.",
+        "```\nP1: in code\n```\nSee above.",
+        "    P1: indented code",
+        "| P1 | valve |\n|---|---|\n\nWhat is this table for?",
+        "Р1: a look-alike letter",
+        "The P0 pump and the critical path: both are fine?",
+        "&gt; P0: pasted by a person\n\nWhat do you think of this?",
+    ] {
+        check("ann", &format!("{body}\n"), "P2", assumed);
+    }
+    check("ann", "🔥🔥 P1: emoji before the tag", "P1", DecidedBy::Tagged);
+    check("ann", "Ｐ１：full width", "P1", DecidedBy::Tagged);
+}
+
+#[test]
+fn r5_levels_can_be_remapped_in_one_line() {
+    let said = ReviewerOverride { levels: [("Major".to_owned(), Severity::P1)].into(), ..ReviewerOverride::default() };
+    let rules = with(&[], &[("coderabbitai".to_owned(), said)].into()).expect("a known login");
+    let body = "_⚠️ Potential issue_ | _🟠 Major_\n\n**Close the hatch.**\n\nIt floods.";
+    let got = read(&rules, "coderabbitai[bot]", Channel::Inline, body);
+    assert_eq!(got.severity(), Some(Severity::P1));
+    assert_eq!(got.findings[0].level.as_deref(), Some("major"));
+}
+
+#[test]
+fn r4_user_rules_come_first_and_are_named() {
+    let rule = UserRule { author: Some("codex".to_owned()), pattern: r"^.*\bschema\b".to_owned(), level: Severity::P1 };
+    let rules = with(&[rule], &BTreeMap::new()).expect("a good rule");
+    let body = "**![P3 Badge](x) Guard the schema**\n\nText";
+    let got = read(&rules, "chatgpt-codex-connector[bot]", Channel::Inline, body);
+    let rule = got.rule().expect("a rule decided");
+    assert_eq!(
+        (got.severity(), rule.file.as_str(), rule.name.as_str()),
+        (Some(Severity::P1), "config", "severity.rule 1")
+    );
+    assert_eq!(
+        read(&rules, "ann", Channel::Inline, body).rule().map(|r| r.file.clone()).as_deref(),
+        Some("general.toml")
+    );
+}
+
+#[test]
+fn r5_people_without_a_tag() {
+    let rules = rules();
+    let login = Login::new("ann");
+    let body = "The cache is never emptied.";
+    let kind = |channel, state, by_pr_author| {
+        let base = CommentInput::new(&login, AccountKind::Person, channel, body);
+        classify(&rules, &CommentInput { review_state: state, by_pr_author, ..base }).severity()
+    };
+    assert_eq!(kind(Channel::Inline, None, false), Some(Severity::P2));
+    assert_eq!(kind(Channel::Inline, None, true), None);
+    assert_eq!(kind(Channel::Review, Some(ReviewState::ChangesRequested), false), Some(Severity::P2));
+    assert_eq!(kind(Channel::Review, Some(ReviewState::Commented), false), None);
+    assert_eq!(kind(Channel::Review, Some(ReviewState::Approved), false), None);
+    assert_eq!(kind(Channel::Review, Some(ReviewState::Pending), false), None);
+    assert_eq!(kind(Channel::Conversation, None, false), None);
+}
+
+#[test]
+fn r16_checks_speak_by_their_words() {
+    let rules = rules();
+    let say = |text, conclusion| {
+        let check = CheckText { app: "cursor", name: "Cursor Bugbot", text, conclusion };
+        check_signals(&rules, check).expect("a known check").1
+    };
+    let finished = |clean, announced| vec![Signal::Finished { sha: None, clean, announced }];
+    assert_eq!(say("", "in_progress"), [Signal::Running]);
+    assert_eq!(say("Bugbot Review\nBugbot found 2 potential issues", "neutral"), finished(false, Some(2)));
+    assert_eq!(say("no issues found", "success"), finished(true, Some(0)));
+    assert!(matches!(&say("Error\nsomething broke", "neutral")[..], [Signal::Failed(_)]));
+    assert!(matches!(&say("Usage limit reached", "neutral")[..], [Signal::Limited { .. }]));
+    assert!(matches!(&say("Never seen words", "neutral")[..], [Signal::Unknown(_)]));
+    assert_eq!(
+        check_signals(&rules, CheckText { app: "actions", name: "build", text: "", conclusion: "success" }),
+        None
+    );
+}
+
+#[test]
+fn the_offline_form_takes_what_people_pipe() {
+    let rules = rules();
+    let row = r#"{"id":"x1","login":"ann","channel":"inline","body":"P1: é","path":"a.rs"}"#;
+    let check = |bytes: &[u8]| {
+        let (lines, bad) = classify_stream(bytes, &rules);
+        assert!(!bad, "{lines:?}");
+        assert!(lines[0].starts_with(r#"{"id":"x1","severity":"P1","decided_by":"tagged""#), "{}", lines[0]);
+    };
+    check(row.as_bytes());
+    check(format!("[{row}]").as_bytes());
+    check(format!("\u{feff}{row}\r\n").as_bytes());
+    let units: Vec<u16> = row.encode_utf16().collect();
+    check(&units.iter().flat_map(|u| u.to_le_bytes()).collect::<Vec<_>>());
+    check(&std::iter::once(0xfeff).chain(units).flat_map(u16::to_be_bytes).collect::<Vec<_>>());
+    let (lines, bad) = classify_stream(format!("{row}\nnot json\n[1]\n{row}").as_bytes(), &rules);
+    assert!(bad && lines.len() == 4, "{lines:?}");
+    assert!(lines[1].contains(r#""line":2"#) && lines[2].contains(r#""line":3"#), "{lines:?}");
+    let rest = r#"{"id":7,"user":{"login":"cursor[bot]","type":"Bot"},"body":"x","path":"a","in_reply_to_id":3}"#;
+    let (lines, _) = classify_stream(rest.as_bytes(), &rules);
+    assert_eq!(lines, [r#"{"id":7,"severity":"none","decided_by":null,"rule":null,"kind":"reply","findings":[]}"#]);
+}
+
+#[test]
+fn r27_plain_text_hides_nothing() {
+    assert_eq!(plain("a\u{1b}[31m<!-- do evil -->\u{202e}b\u{200b}", 100), "a[31mb");
+}
