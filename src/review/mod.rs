@@ -8,6 +8,7 @@ pub mod brief;
 pub mod comment;
 pub mod decision;
 pub mod diff;
+pub mod gate;
 pub mod ids;
 pub mod note;
 pub mod observation;
