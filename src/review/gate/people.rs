@@ -30,10 +30,11 @@ pub struct ChangeRequest {
 ///
 /// Of each account the latest of approved, changes requested and dismissed decides; comments neither give nor take.
 pub fn change_requests(obs: &Observation, notes: &[Note]) -> Vec<ChangeRequest> {
+    let notes: BTreeMap<u64, &Note> =
+        notes.iter().filter(|note| note.channel == Channel::Review).map(|note| (note.id, note)).collect();
     let mut latest: BTreeMap<&Author, (Timestamp, u64, &Comment, &Note)> = BTreeMap::new();
     for comment in obs.comments.iter().filter(|comment| comment.channel == Channel::Review && decides(comment)) {
-        let note = notes.iter().find(|note| note.channel == Channel::Review && note.id == comment.id);
-        let (Some(author), Some(note)) = (&comment.author, note) else { continue };
+        let (Some(author), Some(note)) = (&comment.author, notes.get(&comment.id)) else { continue };
         let newer = latest.get(author).is_none_or(|(at, id, ..)| (*at, *id) < (comment.created_at, comment.id));
         if trusted(&note.standing) && newer {
             latest.insert(author, (comment.created_at, comment.id, comment, note));

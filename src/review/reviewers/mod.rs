@@ -2,18 +2,21 @@
 //!
 //! Which texts mean what is the rules' business, and posting a request is the outbox's; this module says when one is due.
 
+mod notice;
 mod nudge;
 mod signs;
 mod state;
+mod who;
 
 use std::collections::BTreeSet;
 use std::time::Duration;
 
 use jiff::Timestamp;
 
-use self::signs::{Seen, Who};
+use self::signs::Seen;
 use self::state::Judged;
-use super::comment::{AccountKind, Author};
+use self::who::Who;
+use super::comment::{AccountKind, Author, Channel};
 use super::ids::{FindingId, Login, Sha};
 use super::note::{Note, Signal};
 use super::observation::{Observation, Reading};
@@ -361,9 +364,9 @@ fn report(facts: &Facts<'_>, candidate: &Candidate<'_>, quiet: Option<Timestamp>
 
 /// Counts the open findings of a reviewer.
 fn open(facts: &Facts<'_>, who: &Who<'_>) -> u32 {
-    let of = |id: &FindingId| {
-        facts.notes.iter().any(|note| note.channel == signs::channel(*id) && note.id == id.carrier() && who.wrote(note))
-    };
+    let written: BTreeSet<(Channel, u64)> =
+        facts.notes.iter().filter(|note| who.wrote(note)).map(|note| (note.channel, note.id)).collect();
+    let of = |id: &FindingId| written.contains(&(signs::channel(*id), id.carrier()));
     let open = facts.summary.comments.iter().filter(|(id, entry)| entry.finding.status == Status::Open && of(id));
     u32::try_from(open.count()).unwrap_or(u32::MAX)
 }

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::signs::Who;
+use super::who::Who;
 use super::{Candidate, Facts, after, asked};
 use crate::review::verdict::{Nudge, ReviewerState};
 

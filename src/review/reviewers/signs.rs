@@ -5,54 +5,11 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::{Facts, ReviewerData, after};
-use crate::review::comment::{AccountKind, Author, Channel, Comment, ReviewState};
-use crate::review::ids::{FindingId, Login, Sha};
-use crate::review::note::{Note, Signal, Standing};
-
-/// A reviewer the rules know, or a listed account they do not know.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Who<'a> {
-    Known(&'a ReviewerData),
-    Account(Author),
-}
-
-impl Who<'_> {
-    pub(super) fn name(&self) -> String {
-        match self {
-            Self::Known(data) => data.name.clone(),
-            Self::Account(author) => author.login.as_str().to_owned(),
-        }
-    }
-
-    /// Tells whether a name or alias of the configuration means this one.
-    pub(super) fn is_called(&self, text: &str) -> bool {
-        let login = Login::new(text);
-        match self {
-            Self::Known(data) => data.name.eq_ignore_ascii_case(text.trim()) || data.logins.contains(&login),
-            Self::Account(author) => author.login == login,
-        }
-    }
-
-    /// Tells whether a comment is this reviewer's. A deputised post of a known reviewer is nobody's.
-    pub(super) fn wrote(&self, note: &Note) -> bool {
-        match (self, &note.standing) {
-            (Self::Known(data), Standing::Reviewer(name)) => *name == data.name,
-            (
-                Self::Known(_),
-                Standing::Writer { .. } | Standing::Ours | Standing::PrAuthor { .. } | Standing::Untrusted,
-            ) => false,
-            (Self::Account(author), _) => note.author.as_ref() == Some(author),
-        }
-    }
-
-    fn is_person(&self) -> bool {
-        match self {
-            Self::Known(_) => false,
-            Self::Account(author) => author.kind == AccountKind::Person,
-        }
-    }
-}
+use super::who::Who;
+use super::{Facts, after, notice};
+use crate::review::comment::{AccountKind, Channel, Comment, ReviewState};
+use crate::review::ids::{FindingId, Sha};
+use crate::review::note::{Note, Signal};
 
 /// What a sign says.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -137,6 +94,8 @@ struct Gatherer<'a> {
     since: Timestamp,
     now: Timestamp,
     person: bool,
+    /// A listed bot that no rules know.
+    bot: bool,
     posts: Vec<Post<'a>>,
     seen: Seen,
 }
@@ -162,7 +121,8 @@ pub(super) fn gather(facts: &Facts<'_>, who: &Who<'_>, since: Timestamp) -> Seen
         head: &facts.obs.pr.head,
         since,
         now: facts.obs.at,
-        person: who.is_person(),
+        person: who.is_account(AccountKind::Person),
+        bot: who.is_account(AccountKind::Bot),
         posts,
         seen: Seen { here: here(facts, who), ..Seen::default() },
     };
@@ -202,7 +162,10 @@ impl Gatherer<'_> {
             Channel::Conversation => format!("comment {}", note.id),
         };
         let hindered = self.hindrances(post, on_head, fresh, &from);
-        if !hindered && !self.text_finish(post, commit, &from) && note.channel == Channel::Review && on_head {
+        // A listed bot without rules is read by nobody else.
+        let unread = self.bot && self.reads_like_notice(post);
+        let spoke = hindered || self.text_finish(post, commit, &from);
+        if !spoke && !unread && note.channel == Channel::Review && on_head {
             self.record(post, &from);
         }
     }
@@ -214,9 +177,9 @@ impl Gatherer<'_> {
         let mut hindered = false;
         for signal in &post.note.said.signals {
             let Some(says) = self.hindrance(signal, at) else { continue };
-            // An unknown notice says nothing about a review that carries findings.
-            let unknown = matches!(says, Says::Unknown(_));
-            hindered |= !unknown || post.note.said.findings.is_empty() && !self.carries_inline(post.note);
+            // Prose that no rule knows does not undo a submitted review, unless it reads like a notice.
+            let harmless = matches!(says, Says::Unknown(_)) && !self.reads_like_notice(post);
+            hindered |= !harmless;
             let still_limited = matches!(says, Says::Limited { until: Some(until), .. } if until > self.now);
             if on_head || fresh || still_limited {
                 self.add(at, says, bond, from.to_owned(), false);
@@ -238,6 +201,12 @@ impl Gatherer<'_> {
             Signal::Unknown(text) => Some(Says::Unknown(text.clone())),
             Signal::Finished { .. } | Signal::Levels(_) => None,
         }
+    }
+
+    /// Tells whether a review body may be a notice in place of a review: it brings no finding and speaks of obstacles.
+    fn reads_like_notice(&self, post: Post<'_>) -> bool {
+        let brings = !post.note.said.findings.is_empty() || self.carries_inline(post.note);
+        post.note.channel != Channel::Review || !brings && notice::speaks_of_obstacles(&post.comment.body)
     }
 
     /// Takes what the text says of an end; tells whether it says anything of one.
@@ -272,7 +241,7 @@ impl Gatherer<'_> {
     /// Takes a submitted review of the head itself as the proof. An empty one is only a wrapper around comments.
     fn record(&mut self, post: Post<'_>, from: &str) {
         let Some(state) = post.comment.review_state else { return };
-        let filled = has_words(&post.comment.body);
+        let filled = notice::has_words(&post.comment.body);
         let proves = match state {
             ReviewState::Approved => true,
             ReviewState::ChangesRequested => filled || self.person,
@@ -416,19 +385,4 @@ impl Gatherer<'_> {
         self.seen.signs.sort_by(|a, b| (a.at, a.bond, &a.from).cmp(&(b.at, b.bond, &b.from)));
         self.seen
     }
-}
-
-/// Tells whether anything is left of a body once its hidden comments are gone.
-fn has_words(body: &str) -> bool {
-    let mut rest = body;
-    while let Some((before, comment)) = rest.split_once("<!--") {
-        if !before.trim().is_empty() {
-            return true;
-        }
-        match comment.split_once("-->") {
-            Some((_, after)) => rest = after,
-            None => return false,
-        }
-    }
-    !rest.trim().is_empty()
 }

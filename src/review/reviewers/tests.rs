@@ -27,7 +27,7 @@ fn check<R>(story: impl FnOnce(&mut Pr) -> R, expected: &str) {
 
 #[test]
 fn r16_reviews_as_proof() {
-    let rows: [(char, ReviewState, &str, &str); 16] = [
+    let rows: [(char, ReviewState, &str, &str); 18] = [
         ('b', Commented, "Looks good, nothing to report", "finished"),
         ('b', Approved, "", "finished"),
         ('b', ChangesRequested, "see below", "finished"),
@@ -41,6 +41,8 @@ fn r16_reviews_as_proof() {
         ('b', Commented, "!skipped", "skipped"),
         ('b', Commented, "!partial\n!finished", "failed"),
         ('b', Commented, "!notice Analysis postponed", "running"),
+        ('b', Commented, "!notice We weren’t able to look at this", "running"),
+        ('b', Commented, "!notice Looks good, nothing to report", "finished"),
         ('b', ReviewState::Unknown, "see below", "running"),
         ('a', Approved, "LGTM", "not_started"),
         ('a', Commented, "!finished", "not_started"),
@@ -246,6 +248,11 @@ fn r17_required_by_name_or_alias_or_login() {
     assert_eq!(pr.word("in-house", minutes(10)), "not_started");
     pr.review(bot("in-house"), 70, 'b', Approved, "");
     assert_eq!(pr.word("in-house", minutes(10)), "finished");
+    for (body, expected) in [("All good here.", "finished"), ("Review skipped: quota reached.", "running")] {
+        let mut pr = Pr::new().required(&["in-house[bot]"]);
+        pr.review(bot("in-house"), 70, 'b', Commented, body);
+        assert_eq!(pr.word("in-house", minutes(10)), expected, "{body}");
+    }
 }
 
 #[test]
