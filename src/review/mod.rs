@@ -21,4 +21,5 @@ pub mod policy;
 pub mod severity;
 pub mod status;
 pub mod summary;
+pub mod threads;
 pub mod verdict;
