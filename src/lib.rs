@@ -4,3 +4,4 @@ pub mod git;
 pub mod ports;
 pub mod report;
 pub mod review;
+pub mod store;
