@@ -164,7 +164,11 @@ impl GitWorktree {
         let index = temp.path().join("index");
         let real = self.git_dir.join("index");
         if real.exists() {
+            let time = std::fs::metadata(&real).and_then(|m| m.modified()).map_err(oops)?;
             std::fs::copy(&real, &index).map_err(oops)?;
+            // git looks into files changed in the same moment as the index by the index's own time: a younger copy
+            // would make it take them as unchanged.
+            std::fs::File::options().write(true).open(&index).and_then(|f| f.set_modified(time)).map_err(oops)?;
         }
         let git = || self.git.call(what).env("GIT_INDEX_FILE", index.as_os_str());
         let staged = git().args(["write-tree"]).run()?;
