@@ -36,6 +36,8 @@ pub(super) struct Seen {
     pub(super) hooks_dir: PathBuf,
     /// Paths that git was told not to look at.
     pub(super) hidden: BTreeSet<RepoPath>,
+    /// Filters that the repository's configuration defines.
+    pub(super) filters: BTreeSet<String>,
     /// Hash of the remotes.
     pub(super) remotes: String,
     /// Hash of the configuration.
@@ -71,9 +73,9 @@ pub(super) struct Ref {
 
 impl GitWorktree {
     pub(super) fn take_picture(&self) -> Result<Picture, GitError> {
-        let status = self.status()?;
+        let seen = self.surroundings(self.branch_name()?.as_deref())?;
+        let status = self.status_without(&self.disarmed(&seen))?;
         let head = status.head.ok_or_else(|| failed("read HEAD", "there is no commit yet"))?;
-        let seen = self.surroundings(status.branch.as_deref())?;
         let refs = self.refs()?.into_iter().filter(|r| !r.symbolic && !r.elsewhere);
         let picture = Picture {
             head,
@@ -90,6 +92,25 @@ impl GitWorktree {
             known.insert(seen.key(), seen);
         }
         Ok(picture)
+    }
+
+    fn branch_name(&self) -> Result<Option<String>, GitError> {
+        let output = self.git.call("read HEAD").args(["symbolic-ref", "--quiet", "HEAD"]).run()?;
+        let name = String::from_utf8_lossy(&output.stdout);
+        Ok(name.trim_end_matches('\n').strip_prefix("refs/heads/").map(str::to_owned))
+    }
+
+    /// Returns values that switch filters off where the configuration is not the one of an earlier picture: what an
+    /// editor wrote there must not run with this program's rights.
+    fn disarmed(&self, seen: &Seen) -> Vec<(String, String)> {
+        let known = self.seen.lock().map(|known| known.is_empty() || known.contains_key(&seen.key()));
+        if known.unwrap_or(false) {
+            return Vec::new();
+        }
+        let off =
+            |filter: &String| ["clean", "smudge", "process"].map(|f| (format!("filter.{filter}.{f}"), String::new()));
+        let soft = |filter: &String| (format!("filter.{filter}.required"), "false".to_owned());
+        seen.filters.iter().flat_map(|f| off(f).into_iter().chain([soft(f)])).collect()
     }
 
     fn file_hashes(&self, items: &[Item]) -> Result<BTreeMap<RepoPath, Option<String>>, GitError> {
@@ -143,11 +164,16 @@ impl GitWorktree {
     /// Reads configuration, hooks and the hidden paths.
     pub(super) fn surroundings(&self, branch: Option<&str>) -> Result<Seen, GitError> {
         let hidden = self.hidden()?;
-        let (remotes, mut config) = self.config_hashes(branch)?;
+        let (remotes, mut config, filters) = self.config_hashes(branch)?;
         let mut files = BTreeMap::new();
         for path in self.config_files() {
             files.insert(path.clone(), keep(&path));
         }
+        // In a linked worktree `.git` is a file that says where everything else is.
+        let link = self.toplevel.join(".git").into_std_path_buf();
+        let kept = keep(&link);
+        config.update(kept.as_ref().map(|(_, data)| data.clone()).unwrap_or_default());
+        files.insert(link, kept);
         for (name, dir) in [
             ("exclude", &self.common_dir),
             ("attributes", &self.common_dir),
@@ -179,7 +205,7 @@ impl GitWorktree {
             }
         }
         files.extend(found);
-        Ok(Seen { files, hooks_dir, hidden, remotes, config: hex(config), hooks: hex(hooks) })
+        Ok(Seen { files, hooks_dir, hidden, filters, remotes, config: hex(config), hooks: hex(hooks) })
     }
 
     fn config_files(&self) -> [PathBuf; 2] {
@@ -187,10 +213,11 @@ impl GitWorktree {
     }
 
     /// Hashes the repository's effective configuration. Branches of other worktrees are none of this run's business.
-    fn config_hashes(&self, branch: Option<&str>) -> Result<(String, Sha256), GitError> {
+    fn config_hashes(&self, branch: Option<&str>) -> Result<(String, Sha256, BTreeSet<String>), GitError> {
         let data = self.git.call("read the configuration").args(["config", "--list", "--show-scope", "-z"]).ok()?;
         let ours = branch.map(|b| format!("branch.{b}."));
         let (mut remotes, mut config) = (Sha256::new(), Sha256::new());
+        let mut filters = BTreeSet::new();
         let mut parts = data.split(|b| *b == 0);
         while let (Some(scope), Some(entry)) = (parts.next(), parts.next()) {
             let foreign =
@@ -202,10 +229,11 @@ impl GitWorktree {
                 remotes.update(entry);
                 remotes.update([0]);
             }
+            filters.extend(filter_name(entry));
             config.update(entry);
             config.update([0]);
         }
-        Ok((hex(remotes), config))
+        Ok((hex(remotes), config, filters))
     }
 
     /// Lists paths that git was told to take as unchanged: edits there would be tested but never committed.
@@ -357,6 +385,13 @@ pub(super) fn collect_hooks(dir: &Path, depth: usize, found: &mut BTreeMap<PathB
             }
         }
     }
+}
+
+/// Returns the filter that an entry `filter.NAME.key` is about.
+fn filter_name(entry: &[u8]) -> Option<String> {
+    let key = String::from_utf8_lossy(entry.split(|b| *b == b'\n').next()?).into_owned();
+    let (name, _) = key.strip_prefix("filter.")?.rsplit_once('.')?;
+    Some(name.to_owned())
 }
 
 fn without_ours(data: &[u8]) -> Vec<u8> {

@@ -28,8 +28,14 @@ impl GitWorktree {
     }
 
     pub(super) fn status(&self) -> Result<status::Status, GitError> {
+        self.status_without(&[])
+    }
+
+    /// Reads the status with these configuration values in place of the repository's.
+    pub(super) fn status_without(&self, values: &[(String, String)]) -> Result<status::Status, GitError> {
         let what = "read the state of the worktree";
-        let data = self.git.call(what).args(status::ARGS).ok()?;
+        let call = self.git.call(what).args(status::ARGS);
+        let data = if values.is_empty() { call.ok()? } else { call.private_config(values).ok()? };
         status::parse(&data).map_err(|why| failed(what, why))
     }
 

@@ -44,12 +44,7 @@ impl GitWorktree {
         let mut remote = push.remote.as_str();
         if !fetched_from.is_empty() && fetched_from != push.url {
             // By environment: the address may hold credentials and arguments are visible to everybody.
-            let taken = std::env::var("GIT_CONFIG_COUNT").is_ok_and(|n| n != "0");
-            if taken {
-                return Err(failed(what, "GIT_CONFIG_COUNT is set and the remote has two addresses"));
-            }
-            call = call.env("GIT_CONFIG_COUNT", "1").env("GIT_CONFIG_KEY_0", format!("remote.{PUSH_SIDE}.url"));
-            call = call.env("GIT_CONFIG_VALUE_0", &push.url);
+            call = call.private_config(&[(format!("remote.{PUSH_SIDE}.url"), push.url.clone())]);
             remote = PUSH_SIDE;
         }
         let data = call.args(["ls-remote", "--quiet", "--", remote, &full]).ok()?;

@@ -135,8 +135,9 @@ impl GitWorktree {
     fn restore_surroundings(&self, picture: &Picture) -> Result<(), GitError> {
         let wanted = key(&picture.config, &picture.remotes, &picture.hooks);
         let what = "put configuration and hooks back";
-        let now = self.surroundings(picture.branch.as_deref())?;
-        if now.key() == wanted {
+        // A configuration that git cannot even read is put back all the same.
+        let now = self.surroundings(picture.branch.as_deref());
+        if now.as_ref().is_ok_and(|now| now.key() == wanted) {
             return Ok(());
         }
         let known = self.seen.lock().ok().and_then(|seen| seen.get(&wanted).cloned());
@@ -147,11 +148,13 @@ impl GitWorktree {
             std::fs::remove_file(path).map_err(|e| failed(what, format!("{}: {e}", path.display())))?;
         }
         for (path, kept) in &known.files {
-            if keep(path) != *kept {
+            // A folder in the place of `.git` is the repository itself.
+            if keep(path) != *kept && !path.is_dir() {
                 write_back(path, kept).map_err(|e| failed(what, format!("{}: {e}", path.display())))?;
             }
         }
-        let newly: Vec<RepoPath> = now.hidden.difference(&known.hidden).cloned().collect();
+        let hidden = self.surroundings(picture.branch.as_deref())?.hidden;
+        let newly: Vec<RepoPath> = hidden.difference(&known.hidden).cloned().collect();
         self.unhide(&newly)?;
         let after = self.surroundings(picture.branch.as_deref())?;
         if after.key() == wanted { Ok(()) } else { Err(failed(what, "they still differ")) }

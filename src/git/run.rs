@@ -128,7 +128,7 @@ pub(super) struct Call<'g> {
     configs: Vec<OsString>,
     args: Vec<OsString>,
     stdin: Vec<u8>,
-    env: Vec<(&'static str, OsString)>,
+    env: Vec<(String, OsString)>,
     dir: Utf8PathBuf,
     limit: Duration,
     network: bool,
@@ -179,6 +179,16 @@ impl Call<'_> {
         self
     }
 
+    /// Sets configuration values by environment: for names that hold anything, and for values that may be secret.
+    pub(super) fn private_config(mut self, values: &[(String, String)]) -> Self {
+        let before = std::env::var("GIT_CONFIG_COUNT").ok().and_then(|n| n.parse().ok()).unwrap_or(0_usize);
+        for (n, (key, value)) in values.iter().enumerate() {
+            self = self.env(format!("GIT_CONFIG_KEY_{}", before + n), key);
+            self = self.env(format!("GIT_CONFIG_VALUE_{}", before + n), value);
+        }
+        self.env("GIT_CONFIG_COUNT", (before + values.len()).to_string())
+    }
+
     /// Gives it data on standard input.
     pub(super) fn stdin(mut self, data: impl Into<Vec<u8>>) -> Self {
         self.stdin = data.into();
@@ -186,8 +196,8 @@ impl Call<'_> {
     }
 
     /// Sets an environment variable.
-    pub(super) fn env(mut self, name: &'static str, value: impl Into<OsString>) -> Self {
-        self.env.push((name, value.into()));
+    pub(super) fn env(mut self, name: impl Into<String>, value: impl Into<OsString>) -> Self {
+        self.env.push((name.into(), value.into()));
         self
     }
 
@@ -284,6 +294,10 @@ impl Call<'_> {
             .env("LC_ALL", "C")
             .env("LANGUAGE", "C")
             .env(NO_HOOK, "1");
+        if std::env::var_os("SSH_ASKPASS_REQUIRE").is_none() {
+            // In a process group of its own a question on the terminal would stop ssh for good.
+            command.env("SSH_ASKPASS_REQUIRE", "force");
+        }
         // A file system monitor named by the repository's configuration is a program that status would start.
         command.args(["-c", "core.fsmonitor=false"]);
         for config in &self.configs {

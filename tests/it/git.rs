@@ -86,7 +86,7 @@ fn fc_79_fc_80_fc_81_diffs_name_paths_as_bytes_and_lines_exactly() {
         let tree = scene.open();
         let check = |files: Vec<pushback::review::diff::FileDiff>| {
             let found: BTreeSet<RepoPath> = files.iter().filter_map(|f| f.new_path.clone()).collect();
-            assert_eq!(found, NAMES.iter().map(|n| path(n)).collect::<BTreeSet<_>>());
+            assert_eq!(found, NAMES.iter().map(path).collect::<BTreeSet<_>>());
             for file in files {
                 assert_eq!(file.change, FileChange::Modified);
                 assert_eq!(file.hunks.len(), 1, "{file:?}");
@@ -94,7 +94,7 @@ fn fc_79_fc_80_fc_81_diffs_name_paths_as_bytes_and_lines_exactly() {
             }
         };
         check(tree.diff_worktree().expect("compares"));
-        let all: Vec<RepoPath> = NAMES.iter().map(|n| path(n)).collect();
+        let all: Vec<RepoPath> = NAMES.iter().map(path).collect();
         let after = tree.commit(&all, "change names\n").expect("commits");
         check(tree.diff(&before, &after).expect("compares"));
         for name in NAMES {
@@ -211,7 +211,7 @@ fn pictures_see_every_change_and_nothing_else() {
         std::fs::set_permissions(scene.work.join("a.txt"), mode).expect("mode");
         symlink("/etc/passwd", scene.work.join("link")).expect("links");
         let seen = tree.picture().expect("takes");
-        let mut expected: BTreeSet<RepoPath> = NAMES.iter().map(|n| path(n)).collect();
+        let mut expected: BTreeSet<RepoPath> = NAMES.iter().map(path).collect();
         expected.extend(["a.txt", "dir/b.txt", "link"].map(path));
         assert_eq!(seen.files.keys().cloned().collect::<BTreeSet<_>>(), expected);
         assert_eq!(seen.files[&path("dir/b.txt")], None);
@@ -566,6 +566,48 @@ fn fm_32_refs_branch_config_and_hooks_are_put_back() {
         scene.git(&["config", "alias.x", "!true"]);
         let stranger = scene.open().put_back_refs(&before).expect_err("no copy");
         assert!(stranger.to_string().contains("no copy"), "{stranger}");
+    });
+}
+
+#[test]
+fn fm_31_what_an_editor_configures_does_not_run() {
+    everywhere(|scene| {
+        let tree = scene.open();
+        let before = tree.picture().expect("takes");
+        let ran = scene.root.join("ran");
+        let trap = format!("touch '{ran}'; cat");
+        scene.git(&["config", "filter.tr=ap.clean", &trap]);
+        scene.git(&["config", "core.fsmonitor", &trap]);
+        scene.write(".gitattributes", "* filter=tr=ap\n");
+        scene.write("a.txt", "one\ntwo\nThree\n");
+        let after = tree.picture().expect("takes");
+        assert_ne!(after.config, before.config);
+        assert!(after.files.contains_key(&path("a.txt")));
+        tree.put_back_refs(&before).expect("puts back");
+        tree.keep("7/1", &scene.base).expect("keeps");
+        tree.rewind(&scene.base, &[path(".gitattributes")]).expect("rewinds");
+        assert!(!ran.exists());
+        assert_eq!(tree.picture().expect("takes"), before);
+
+        scene.write(".git/config", "[broken\n");
+        assert!(tree.picture().is_err());
+        tree.put_back_refs(&before).expect("puts back");
+        assert_eq!(tree.picture().expect("takes"), before);
+    });
+}
+
+#[test]
+fn fm_31_a_worktree_that_was_led_elsewhere_is_seen() {
+    everywhere(|scene| {
+        scene.git(&["worktree", "add", "-q", "-b", "linked", "../linked"]);
+        let linked = scene.root.join("linked");
+        let tree = scene.open_at(&linked);
+        let before = tree.picture().expect("takes");
+        scene.git(&["worktree", "add", "-q", "-b", "decoy", "../decoy"]);
+        std::fs::copy(scene.root.join("decoy/.git"), linked.join(".git")).expect("copies");
+        assert_ne!(tree.picture().expect("takes").config, before.config);
+        tree.put_back_refs(&before).expect("puts back");
+        assert_eq!(tree.picture().expect("takes"), before);
     });
 }
 

@@ -223,15 +223,16 @@ fn fm_4_a_failed_write_names_the_file_and_leaves_the_old_state() {
     let store = place.store();
     let held = store.lock().expect("locks");
     store.save(&held, &summary()).expect("saves");
-    if Command::new("true").status().is_ok() && is_root() {
-        // Nothing is read-only for root; a folder in the file's place fails for everybody.
-        std::fs::remove_file(store.path()).expect("removes");
-        std::fs::create_dir_all(store.path().join("x")).expect("mkdir");
-        let kept = match store.load(Some(&held)).expect("reads") {
-            Loaded::Bad { kept, .. } => kept,
-            other => panic!("{other:?}"),
-        };
-        assert!(kept.join("x").is_dir());
+    if rustix::process::geteuid().is_root() {
+        // Nothing is read-only for root; a file in the folder's place stops everybody.
+        let away = place.common.join("away");
+        std::fs::rename(store.dir(), &away).expect("moves");
+        std::fs::write(store.dir(), "").expect("writes");
+        let error = store.save(&held, &summary()).expect_err("no folder").to_string();
+        assert!(error.contains(store.dir().as_str()), "{error}");
+        std::fs::remove_file(store.dir()).expect("removes");
+        std::fs::rename(&away, store.dir()).expect("moves");
+        assert_eq!(store.load(None).expect("reads"), Loaded::Known(Box::new(summary())));
         return;
     }
     std::fs::set_permissions(store.dir(), std::fs::Permissions::from_mode(0o500)).expect("mode");
@@ -239,10 +240,6 @@ fn fm_4_a_failed_write_names_the_file_and_leaves_the_old_state() {
     std::fs::set_permissions(store.dir(), std::fs::Permissions::from_mode(0o700)).expect("mode");
     assert!(error.contains("summary.json") && error.contains("ermission denied"), "{error}");
     assert_eq!(store.load(None).expect("reads"), Loaded::Known(Box::new(summary())));
-}
-
-fn is_root() -> bool {
-    rustix::process::geteuid().is_root()
 }
 
 #[test]
