@@ -7,4 +7,7 @@ mod forge;
 mod architecture;
 mod classify;
 mod fake_github;
+mod git;
 mod licences;
+mod repo;
+mod store;
