@@ -1,0 +1,357 @@
+//! One editor run: counted, pictured, started, examined, committed. Nothing it says is believed (R7, R8, R28).
+
+use super::briefing::{self, Draft};
+use super::recover::set_aside;
+use super::survey::Survey;
+use super::{EngineError, Ports, Setup};
+use crate::ports::{AgentOutcome, AgentReport, Brief, BriefFiles, Event, Held};
+use crate::review::compose;
+use crate::review::diff::{FileChange, FileDiff};
+use crate::review::guard::Examined;
+use crate::review::ids::{FindingId, RepoPath, Sha};
+use crate::review::judge;
+use crate::review::picture::Picture;
+use crate::review::summary::{RoundOutcome, RoundRecord, StopReason, Summary, Touched};
+
+/// What the editor is asked.
+pub(super) struct Ask<'a> {
+    pub(super) findings: &'a [FindingId],
+    pub(super) tests: bool,
+    pub(super) round: u32,
+    pub(super) local: &'a Sha,
+}
+
+/// How a round went on.
+pub(super) enum EditEnd {
+    /// Go on with the next step.
+    Go,
+    /// The run stops.
+    Stop(StopReason, String, String),
+}
+
+fn stop(reason: StopReason, why: impl Into<String>, remedy: impl Into<String>) -> EditEnd {
+    EditEnd::Stop(reason, why.into(), remedy.into())
+}
+
+/// Runs one round's editing.
+pub(super) fn edit(
+    ports: &Ports<'_>,
+    setup: &Setup<'_>,
+    held: &Held,
+    summary: &mut Summary,
+    survey: &Survey,
+    ask: &Ask<'_>,
+) -> Result<EditEnd, EngineError> {
+    let Some(agent) = ports.agent else { return Ok(stop(StopReason::EditorUnavailable, "no editor", "set `agent.name`")) };
+    let draft = briefing::draft(ports, setup, summary, survey, ask)?;
+    if summary.rounds.iter().any(|round| round.n > summary.reset_at_round && counted(round) && round.brief == draft.hash) {
+        let why = "the editor would get the same brief a second time";
+        return Ok(stop(StopReason::NoProgress, why, "decide with `pushback triage`, or say more in the thread"));
+    }
+    let sent: Vec<FindingId> = draft.file.review_findings.iter().flat_map(|i| std::iter::once(i.id).chain(i.also.iter().copied())).collect();
+    ports.reporter.tell(Event::Round { n: ask.round, sent: sent.clone(), tests: ask.tests });
+    let brief = prepare(ports, setup, held, summary, &draft, ask)?;
+    let before = ports.tree.picture()?;
+    open_round(summary, ask, &draft, sent.clone(), untracked(ports)?);
+    ports.store.save(held, summary)?;
+    let report = agent.run(&brief, ports.reporter);
+    spend(summary, &report);
+    let end = after_run(ports, setup, summary, &Ran { before, report, ask, sent })?;
+    ports.store.save(held, summary)?;
+    Ok(end)
+}
+
+/// Rounds whose brief really reached an editor.
+fn counted(round: &RoundRecord) -> bool {
+    !matches!(round.outcome, RoundOutcome::Environment | RoundOutcome::CutOff)
+}
+
+fn untracked(ports: &Ports<'_>) -> Result<Vec<String>, EngineError> {
+    let added = ports.tree.diff_worktree()?.into_iter().filter(|file| file.change == FileChange::Added);
+    Ok(added.filter_map(|file| file.new_path).map(|path| path.to_string()).collect())
+}
+
+fn prepare(
+    ports: &Ports<'_>,
+    setup: &Setup<'_>,
+    held: &Held,
+    summary: &Summary,
+    draft: &Draft,
+    ask: &Ask<'_>,
+) -> Result<Brief, EngineError> {
+    let json = serde_json::to_string_pretty(&draft.file).unwrap_or_default();
+    let files =
+        BriefFiles { findings_md: compose::findings_md(&draft.file), findings_json: json, spec: draft.spec.text.clone() };
+    let (findings, decisions, spec) = ports.store.write_brief(held, &files)?;
+    let seed = format!("{} {:?}", ports.clock.now(), ports.clock.monotonic());
+    let paths = [findings.to_string(), decisions.to_string(), spec.to_string()];
+    let limits = &setup.policy.limits;
+    let left = limits.agent_time.saturating_sub(std::time::Duration::from_secs(summary.used.agent_seconds));
+    Ok(Brief {
+        round: ask.round,
+        view: briefing::view(setup, summary, draft, paths, &seed),
+        findings,
+        decisions,
+        spec,
+        time_left: left,
+    })
+}
+
+/// Counted before the start: a kill cannot give an attempt back.
+fn open_round(summary: &mut Summary, ask: &Ask<'_>, draft: &Draft, sent: Vec<FindingId>, untracked: Vec<String>) {
+    summary.round = ask.round;
+    summary.used.rounds += 1;
+    for id in &sent {
+        if let Some(entry) = summary.comments.get_mut(id) {
+            entry.finding.attempts += 1;
+        }
+    }
+    summary.rounds.push(RoundRecord {
+        n: ask.round,
+        head_before: ask.local.clone(),
+        head_after: None,
+        sent,
+        outcome: RoundOutcome::Editing,
+        why: String::new(),
+        verify: None,
+        seconds: 0,
+        tokens: 0,
+        cost_usd: 0.0,
+        brief: draft.hash.clone(),
+        tree: String::new(),
+        decisions: Vec::new(),
+        judged: false,
+        settled: Vec::new(),
+        touched: Vec::new(),
+        untracked,
+        replays: 0,
+    });
+}
+
+fn spend(summary: &mut Summary, report: &AgentReport) {
+    summary.used.agent_seconds += report.seconds;
+    summary.used.tokens += report.tokens;
+    summary.used.cost_usd += report.cost_usd;
+    if let Some(round) = summary.rounds.last_mut() {
+        (round.seconds, round.tokens, round.cost_usd) = (report.seconds, report.tokens, report.cost_usd);
+    }
+}
+
+struct Ran<'a> {
+    before: Picture,
+    report: AgentReport,
+    ask: &'a Ask<'a>,
+    sent: Vec<FindingId>,
+}
+
+fn finish(summary: &mut Summary, outcome: RoundOutcome, why: impl Into<String>) {
+    if let Some(round) = summary.rounds.last_mut() {
+        round.outcome = outcome;
+        round.why = why.into();
+    }
+}
+
+fn kept_name(summary: &Summary, ask: &Ask<'_>) -> String {
+    format!("{}/{}", summary.pr.number, ask.round)
+}
+
+/// Takes out what a run left, keeping it on a ref.
+fn take_out(ports: &Ports<'_>, summary: &Summary, ran: &Ran<'_>) -> Result<String, EngineError> {
+    let name = kept_name(summary, ran.ask);
+    let mine = summary.rounds.last().map(|round| round.untracked.clone()).unwrap_or_default();
+    let kept = set_aside(ports, &name, &ran.before.head, &mine)?;
+    Ok(if kept.is_some() { format!("; its changes are kept on refs/pushback/{name}") } else { String::new() })
+}
+
+fn after_run(ports: &Ports<'_>, setup: &Setup<'_>, summary: &mut Summary, ran: &Ran<'_>) -> Result<EditEnd, EngineError> {
+    if ran.report.swept > 0 {
+        ports.warn(format!("ended {} process(es) that the editor left behind", ran.report.swept));
+    }
+    if !ran.report.swept_clean {
+        ports.warn("some processes of the editor could not be ended; look for them before you go on");
+    }
+    let (examined, commits) = examine(ports, setup, ran)?;
+    if !examined.rejected.is_empty() {
+        let why = examined.rejected.join("; ");
+        ports.tree.put_back_refs(&ran.before)?;
+        let kept = take_out(ports, summary, ran)?;
+        finish(summary, RoundOutcome::Rejected, format!("{why}{kept}"));
+        let remedy = "look at what it did, then run again; it starts from the same head";
+        return Ok(stop(StopReason::RejectedRound, format!("round {} was put aside: {why}{kept}", ran.ask.round), remedy));
+    }
+    if let Some(end) = bad_end(ports, summary, ran)? {
+        return Ok(end);
+    }
+    read_decisions(ports, summary, &ran.sent)?;
+    put_frozen_back(ports, setup, summary, ran, &examined)?;
+    commit(ports, summary, ran, &commits)
+}
+
+/// Environment failures cost no attempt; a crash or a clock does. Either way nothing of it stays in the tree.
+fn bad_end(ports: &Ports<'_>, summary: &mut Summary, ran: &Ran<'_>) -> Result<Option<EditEnd>, EngineError> {
+    let outcome = &ran.report.outcome;
+    if let AgentOutcome::Completed = outcome {
+        return Ok(None);
+    }
+    let words = outcome_words(outcome);
+    let kept = take_out(ports, summary, ran)?;
+    if outcome.environment() || *outcome == AgentOutcome::Cancelled {
+        summary.used.rounds = summary.used.rounds.saturating_sub(1);
+        for id in &ran.sent {
+            if let Some(entry) = summary.comments.get_mut(id) {
+                entry.finding.attempts = entry.finding.attempts.saturating_sub(1);
+            }
+        }
+    }
+    if *outcome == AgentOutcome::Cancelled {
+        finish(summary, RoundOutcome::CutOff, format!("{words}{kept}"));
+        return Ok(Some(stop(StopReason::Interrupted, format!("{words}{kept}"), "run again to go on")));
+    }
+    if outcome.environment() {
+        finish(summary, RoundOutcome::Environment, format!("{words}{kept}"));
+        let remedy = "mend the editor's login or limit, then run again; no attempt was counted";
+        return Ok(Some(stop(StopReason::EditorUnavailable, words, remedy)));
+    }
+    ports.warn(format!("{words}{kept}"));
+    finish(summary, RoundOutcome::Failed, format!("{words}{kept}"));
+    Ok(Some(EditEnd::Go))
+}
+
+fn outcome_words(outcome: &AgentOutcome) -> String {
+    match outcome {
+        AgentOutcome::Completed => "the editor is done".to_owned(),
+        AgentOutcome::Refused(why) => format!("the editor refused: {why}"),
+        AgentOutcome::AuthFailed(why) => format!("the editor is not logged in: {why}"),
+        AgentOutcome::RateLimited { why, retry_at: Some(at) } => format!("the editor's limit is reached until {at}: {why}"),
+        AgentOutcome::RateLimited { why, retry_at: None } => format!("the editor's limit is reached: {why}"),
+        AgentOutcome::Overloaded(why) => format!("the editor's service is overloaded: {why}"),
+        AgentOutcome::LimitHit(why) => format!("the editor reached its own limit: {why}"),
+        AgentOutcome::Denied(tools) => format!("the editor was denied: {}", tools.join(", ")),
+        AgentOutcome::Cancelled => "the editor was stopped by a signal".to_owned(),
+        AgentOutcome::TimedOut(why) => format!("the editor timed out: {why}"),
+        AgentOutcome::Crashed(why) => format!("the editor failed: {why}"),
+        AgentOutcome::Unparseable(why) => format!("the editor's output cannot be read: {why}"),
+        AgentOutcome::Missing(why) => format!("the editor could not be started: {why}"),
+    }
+}
+
+/// Compares the pictures; commits of the editor stand when they only go forward.
+fn examine(ports: &Ports<'_>, setup: &Setup<'_>, ran: &Ran<'_>) -> Result<(Examined, Vec<FileDiff>), EngineError> {
+    let after = ports.tree.picture()?;
+    let moved = after.head != ran.before.head;
+    let forward = !moved || ports.tree.is_ancestor(&ran.before.head, &after.head)? == Some(true);
+    let commits = if moved && forward { ports.tree.diff(&ran.before.head, &after.head)? } else { Vec::new() };
+    let paths: Vec<RepoPath> = commits.iter().flat_map(paths_of).collect();
+    let mut examined = setup.guard.examine(&ran.before, &after, &paths);
+    if !forward {
+        examined.rejected.push(format!("the editor rewrote history: {} is not in {}", ran.before.head.short(), after.head.short()));
+    }
+    let scratch: Vec<String> = paths.iter().filter(|path| path.as_bytes().starts_with(b".pushback/")).map(ToString::to_string).collect();
+    if !scratch.is_empty() {
+        examined.rejected.push(format!("the editor committed scratch files: {}", scratch.join(", ")));
+    }
+    Ok((examined, commits))
+}
+
+fn paths_of(file: &FileDiff) -> impl Iterator<Item = RepoPath> + use<> {
+    let old = file.old_path.clone().filter(|old| file.new_path.as_ref() != Some(old));
+    old.into_iter().chain(file.new_path.clone())
+}
+
+fn read_decisions(ports: &Ports<'_>, summary: &mut Summary, sent: &[FindingId]) -> Result<(), EngineError> {
+    let Some(bytes) = ports.store.read_decisions()? else { return Ok(()) };
+    let parsed = judge::parse(&bytes, sent);
+    for problem in &parsed.problems {
+        ports.warn(format!("decisions file: {problem}"));
+    }
+    if let Some(round) = summary.rounds.last_mut() {
+        round.why = parsed.problems.join("; ");
+        round.decisions = parsed.decisions;
+    }
+    Ok(())
+}
+
+/// Frozen tests are put back, unless the file carries an open finding of this round.
+fn put_frozen_back(
+    ports: &Ports<'_>,
+    setup: &Setup<'_>,
+    summary: &Summary,
+    ran: &Ran<'_>,
+    examined: &Examined,
+) -> Result<(), EngineError> {
+    let asked = |path: &RepoPath| {
+        ran.sent.iter().filter_map(|id| summary.comments.get(id)).any(|entry| entry.finding.path.as_deref() == path.as_str())
+    };
+    let (allowed, back): (Vec<_>, Vec<_>) =
+        examined.changed.iter().filter(|path| setup.guard.is_frozen(path)).cloned().partition(|path| asked(path));
+    let words = |paths: &[RepoPath]| paths.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    if !allowed.is_empty() {
+        ports.warn(format!("frozen test changed because a finding is about it: {}", words(&allowed)));
+    }
+    if !back.is_empty() {
+        ports.tree.put_back(&ran.before.head, &back)?;
+        ports.warn(format!("put frozen tests back: {}", words(&back)));
+    }
+    Ok(())
+}
+
+fn commit(ports: &Ports<'_>, summary: &mut Summary, ran: &Ran<'_>, commits: &[FileDiff]) -> Result<EditEnd, EngineError> {
+    let after = ports.tree.picture()?;
+    let differs = |path: &RepoPath| ran.before.files.get(path) != after.files.get(path);
+    let all = ran.before.files.keys().chain(after.files.keys());
+    let mut paths: Vec<RepoPath> = all.filter(|path| differs(path)).cloned().collect();
+    if after.head != ran.before.head {
+        // Relative to the editor's own commits: everything that is not committed yet.
+        paths = after.files.keys().filter(|path| differs(path)).cloned().collect();
+    }
+    paths.sort();
+    paths.dedup();
+    let head = if paths.is_empty() { after.head.clone() } else { match ports.tree.commit(&paths, &message(summary, ran)) {
+        Ok(sha) => sha,
+        Err(error) => {
+            let kept = take_out(ports, summary, ran)?;
+            let why = format!("{error}{kept}");
+            finish(summary, RoundOutcome::Rejected, why.clone());
+            return Ok(stop(StopReason::RejectedRound, why, "mend what the commit hook complains of, then run again"));
+        }
+    } };
+    let changed = head != ran.before.head;
+    let touched = if changed { touched(&ports.tree.diff(&ran.before.head, &head)?) } else { Vec::new() };
+    let tree = ports.tree.tree(&head)?;
+    if !commits.is_empty() {
+        ports.say("the editor committed by itself; its commits are taken as they are");
+    }
+    let Some(round) = summary.rounds.last_mut() else { return Ok(EditEnd::Go) };
+    round.tree = tree;
+    round.touched = touched;
+    if changed {
+        ports.say(format!("committed {} ({} file(s))", head.short(), ports.tree.diff(&ran.before.head, &head)?.len()));
+        round.head_after = Some(head);
+        round.outcome = RoundOutcome::Committed;
+    } else {
+        round.outcome = if round.decisions.is_empty() { RoundOutcome::NoChange } else { RoundOutcome::Answered };
+    }
+    Ok(EditEnd::Go)
+}
+
+fn touched(diff: &[FileDiff]) -> Vec<Touched> {
+    let mut places = Vec::new();
+    for file in diff {
+        let Some(path) = file.new_path.as_ref().or(file.old_path.as_ref()) else { continue };
+        for hunk in &file.hunks {
+            let to = hunk.new_start + hunk.new_len.saturating_sub(1);
+            places.push(Touched { path: path.to_string(), from: hunk.new_start, to: to.max(hunk.new_start) });
+        }
+    }
+    places
+}
+
+fn message(summary: &Summary, ran: &Ran<'_>) -> String {
+    let titles: Vec<String> = ran
+        .sent
+        .iter()
+        .filter_map(|id| summary.comments.get(id))
+        .map(|entry| format!("- {} {}: {}", entry.finding.id, entry.finding.severity, entry.finding.title))
+        .collect();
+    compose::commit_message(ran.ask.round, &titles, &ran.sent, ran.ask.tests)
+}

@@ -1,0 +1,118 @@
+//! Use cases over ports: observe, decide, act, record. No adapter, no clock and no file is named here.
+#![deny(clippy::disallowed_methods, clippy::disallowed_types)]
+
+mod briefing;
+mod edit;
+mod post;
+mod push;
+mod recover;
+pub mod rounds;
+pub mod survey;
+mod verify;
+
+use std::time::Duration;
+
+use crate::ports::{Agent, Clock, Event, Forge, ForgeError, GitError, Reporter, Store, StoreError, Verifier, Worktree};
+use crate::review::classify::Rules;
+use crate::review::guard::Guard;
+use crate::review::ids::{PrRef, Sha};
+use crate::review::policy::Policy;
+use crate::review::summary::{PrRecord, Summary};
+
+/// The world, as a use case sees it.
+#[derive(Clone, Copy)]
+pub struct Ports<'a> {
+    /// The forge.
+    pub forge: &'a dyn Forge,
+    /// The worktree.
+    pub tree: &'a dyn Worktree,
+    /// The editor, if there is one.
+    pub agent: Option<&'a dyn Agent>,
+    /// The verifier.
+    pub verifier: &'a dyn Verifier,
+    /// State.
+    pub store: &'a dyn Store,
+    /// Time.
+    pub clock: &'a dyn Clock,
+    /// Progress.
+    pub reporter: &'a dyn Reporter,
+}
+
+impl Ports<'_> {
+    fn say(&self, line: impl Into<String>) {
+        self.reporter.tell(Event::Line(line.into()));
+    }
+
+    fn warn(&self, line: impl Into<String>) {
+        self.reporter.tell(Event::Warning(line.into()));
+    }
+}
+
+/// What does not change during a use case.
+pub struct Setup<'a> {
+    /// Classification rules.
+    pub rules: &'a Rules,
+    /// Settings that decide.
+    pub policy: &'a Policy,
+    /// Protected and frozen paths.
+    pub guard: &'a Guard,
+    /// The pull request.
+    pub pr: PrRef,
+    /// Local branch that stands for its head.
+    pub branch: String,
+    /// Spec given by the caller; the description and its issues otherwise.
+    pub spec: Option<String>,
+    /// Spec files at the head.
+    pub spec_paths: Vec<String>,
+    /// Verify commands, for the brief.
+    pub verify_commands: Vec<String>,
+    /// Repeats of red tests.
+    pub retries: u64,
+    /// Frozen globs, for the brief.
+    pub frozen: Vec<String>,
+    /// Shortest pause between two looks.
+    pub poll_min: Duration,
+    /// Longest pause.
+    pub poll_max: Duration,
+}
+
+/// Why a use case ended without a result.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum EngineError {
+    /// The forge.
+    #[error(transparent)]
+    Forge(#[from] ForgeError),
+    /// git.
+    #[error(transparent)]
+    Git(#[from] GitError),
+    /// State.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The worktree or the call is not as it has to be.
+    #[error("{why}")]
+    Usage {
+        /// What is wrong.
+        why: String,
+        /// How to mend it.
+        hint: String,
+    },
+}
+
+impl EngineError {
+    fn usage(why: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self::Usage { why: why.into(), hint: hint.into() }
+    }
+}
+
+/// Makes the state of a pull request that was never seen.
+pub fn fresh_summary(pr: &PrRef, url: &str, base: &str, head: &Sha) -> Summary {
+    Summary::new(PrRecord {
+        host: pr.host.clone(),
+        owner: pr.slug.owner.clone(),
+        repo: pr.slug.name.clone(),
+        number: pr.number,
+        url: url.to_owned(),
+        base: base.to_owned(),
+        head: head.clone(),
+    })
+}

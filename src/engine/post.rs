@@ -1,0 +1,124 @@
+//! One outbox item: stored as sent, done, recorded. An unclear answer is never repeated before a fresh reading (R23).
+
+use super::{EngineError, Ports};
+use crate::ports::{Event, Held, Write, Written};
+use crate::review::description::{self, Spliced};
+use crate::review::outbox;
+use crate::review::summary::{OutboxItem, Summary, Target, WriteKind, WriteState};
+
+/// What became of an item.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Posted {
+    /// It was tried, or needed no trying.
+    Tried,
+    /// Nothing can be posted before the forge's limit ends.
+    Limited(jiff::Timestamp),
+    /// The account lacks a right without which the loop cannot go on.
+    Forbidden(String),
+}
+
+/// Performs one item.
+pub(super) fn post(ports: &Ports<'_>, held: &Held, summary: &mut Summary, key: &str) -> Result<Posted, EngineError> {
+    let Some(item) = summary.outbox.iter().find(|item| item.key == key).cloned() else { return Ok(Posted::Tried) };
+    let write = match prepare(ports, summary, &item)? {
+        Prepared::Write(write) => write,
+        Prepared::Settled(state, why) => {
+            set_state(summary, key, state, &why);
+            ports.store.save(held, summary)?;
+            return Ok(Posted::Tried);
+        }
+    };
+    set_state(summary, key, WriteState::Sent, "");
+    ports.store.save(held, summary)?;
+    let written = ports.forge.write(&write);
+    tell(ports, &item, &written);
+    outbox::after_write(summary, key, &written);
+    ports.store.save(held, summary)?;
+    Ok(match written {
+        Written::Limited(until) => Posted::Limited(until),
+        Written::Forbidden(why) if item.kind != WriteKind::Resolve && item.kind != WriteKind::React => {
+            Posted::Forbidden(why)
+        }
+        Written::Forbidden(_)
+        | Written::Done(_)
+        | Written::Unclear(_)
+        | Written::NotSent(_)
+        | Written::Gone(_)
+        | Written::Refused(_) => Posted::Tried,
+    })
+}
+
+enum Prepared {
+    Write(Write),
+    Settled(WriteState, String),
+}
+
+fn set_state(summary: &mut Summary, key: &str, state: WriteState, why: &str) {
+    if let Some(item) = summary.outbox.iter_mut().find(|item| item.key == key) {
+        if state == WriteState::Sent {
+            item.tries += 1;
+        }
+        item.state = state;
+        why.clone_into(&mut item.why);
+    }
+}
+
+fn prepare(ports: &Ports<'_>, summary: &Summary, item: &OutboxItem) -> Result<Prepared, EngineError> {
+    Ok(Prepared::Write(match &item.target {
+        Target::Thread { root } => Write::Reply { root: *root, body: item.body.clone() },
+        Target::Conversation => Write::Comment { body: item.body.clone() },
+        Target::Inline { id } => Write::React { id: *id, content: item.body.clone() },
+        Target::Own { channel, id } => Write::Delete { channel: *channel, id: *id },
+        Target::Reviewer { login } => Write::RequestReview { login: login.clone() },
+        Target::Description => return describe(ports, summary),
+        Target::ThreadNode { node_id, newest, .. } => {
+            // A reply that came since the decision cancels it: a thread somebody writes in is not closed over his head.
+            let Some(thread) = ports.forge.thread(node_id)? else {
+                return Ok(Prepared::Settled(WriteState::Dropped, "the thread is gone".to_owned()));
+            };
+            if thread.resolved {
+                return Ok(Prepared::Settled(WriteState::Done, String::new()));
+            }
+            if thread.comments.iter().max() != Some(newest) {
+                return Ok(Prepared::Settled(WriteState::Dropped, "somebody wrote in the thread meanwhile".to_owned()));
+            }
+            Write::Resolve { node_id: node_id.clone() }
+        }
+    }))
+}
+
+/// The description is read again right before it is written, and only our block changes.
+fn describe(ports: &Ports<'_>, summary: &Summary) -> Result<Prepared, EngineError> {
+    let body = ports.forge.description()?;
+    Ok(match description::update(summary, &body) {
+        Spliced::Changed(body) => Prepared::Write(Write::Describe { body }),
+        Spliced::Same => Prepared::Settled(WriteState::Done, String::new()),
+        Spliced::Broken(why) => Prepared::Settled(WriteState::Failed, why),
+    })
+}
+
+fn tell(ports: &Ports<'_>, item: &OutboxItem, written: &Written) {
+    let what = match item.kind {
+        WriteKind::Describe => "updated the description".to_owned(),
+        WriteKind::Resolve => "resolved a thread".to_owned(),
+        WriteKind::Request => "asked a reviewer to look again".to_owned(),
+        WriteKind::Argue
+        | WriteKind::Stale
+        | WriteKind::Defer
+        | WriteKind::Fixed
+        | WriteKind::Answer
+        | WriteKind::Review
+        | WriteKind::React
+        | WriteKind::Retract => format!("posted: {}", item.kind.as_str()),
+    };
+    let ids: Vec<String> = item.findings.iter().map(ToString::to_string).collect();
+    let what = if ids.is_empty() { what } else { format!("{what} ({})", ids.join(", ")) };
+    match written {
+        Written::Done(_) => ports.reporter.tell(Event::Wrote(what)),
+        Written::Unclear(why) => ports.warn(format!("{what}: no clear answer ({why}); looking before trying again")),
+        Written::NotSent(why) | Written::Gone(why) | Written::Refused(why) | Written::Forbidden(why) => {
+            ports.warn(format!("{what}: not done: {why}"));
+        }
+        Written::Limited(until) => ports.warn(format!("{what}: the forge's limit holds until {until}")),
+    }
+}

@@ -1,0 +1,116 @@
+//! A round's commit goes to the remote: no force; replayed on a moved branch, twice at most; else kept on a ref (R28).
+
+use super::{EngineError, Ports};
+use crate::ports::{Event, Pushed, Replayed};
+use crate::review::ids::Sha;
+use crate::review::summary::{HeadRecord, RoundOutcome, RoundRecord, StopReason, Summary};
+
+/// Replays of one round's commits on a moved branch.
+const REPLAYS: u32 = 2;
+
+/// How pushing went on.
+pub(super) enum PushEnd {
+    /// The remote has the commit.
+    Done,
+    /// The commit was replayed and has to be verified again.
+    Again,
+    /// The run stops.
+    Stop(StopReason, String),
+}
+
+fn round_of<'a>(summary: &'a mut Summary, sha: &Sha) -> Option<&'a mut RoundRecord> {
+    summary.rounds.iter_mut().rev().find(|round| round.head_after.as_ref() == Some(sha))
+}
+
+/// Pushes our newest commit.
+pub(super) fn push(ports: &Ports<'_>, summary: &mut Summary, sha: &Sha) -> Result<PushEnd, EngineError> {
+    let pushed = match ports.tree.push(sha)? {
+        Pushed::Unclear(why) => match ports.tree.remote_head()? {
+            Some(remote) if &remote == sha => Pushed::Done,
+            Some(remote) => Pushed::Moved(Some(remote)),
+            None => Pushed::Refused(why),
+        },
+        clear => clear,
+    };
+    match pushed {
+        Pushed::Done => {
+            ports.reporter.tell(Event::Wrote(format!("pushed {}", sha.short())));
+            pushed_rounds(ports, summary, sha)?;
+            summary.heads.push(HeadRecord { sha: sha.clone(), since: ports.clock.now(), ours: true });
+            Ok(PushEnd::Done)
+        }
+        Pushed::Moved(remote) => moved(ports, summary, sha, remote),
+        Pushed::Refused(why) | Pushed::Unclear(why) => {
+            let why = format!("the remote did not take {}: {why}", sha.short());
+            Ok(PushEnd::Stop(StopReason::PushRefused, why))
+        }
+    }
+}
+
+/// Every unpushed round that the pushed commit contains is pushed now.
+fn pushed_rounds(ports: &Ports<'_>, summary: &mut Summary, sha: &Sha) -> Result<(), EngineError> {
+    for round in &mut summary.rounds {
+        let waiting = matches!(round.outcome, RoundOutcome::Committed | RoundOutcome::Red);
+        if let Some(after) = round.head_after.as_ref().filter(|_| waiting)
+            && ports.tree.is_ancestor(after, sha)? == Some(true)
+        {
+            round.outcome = RoundOutcome::Pushed;
+        }
+    }
+    Ok(())
+}
+
+fn moved(ports: &Ports<'_>, summary: &mut Summary, sha: &Sha, remote: Option<Sha>) -> Result<PushEnd, EngineError> {
+    let remote = match remote {
+        Some(remote) => Some(remote),
+        None => ports.tree.remote_head()?,
+    };
+    let Some(remote) = remote else { return Ok(PushEnd::Stop(StopReason::PushRefused, "the remote branch is gone".to_owned())) };
+    ports.warn(format!("somebody pushed {} meanwhile", remote.short()));
+    let first_unpushed = summary.rounds.iter().find(|round| {
+        round.head_after.is_some() && matches!(round.outcome, RoundOutcome::Committed | RoundOutcome::Red)
+    });
+    let Some((from, n)) = first_unpushed.map(|round| (round.head_before.clone(), round.n)) else {
+        return Ok(PushEnd::Stop(StopReason::HeadMoved, format!("the branch moved to {}", remote.short())));
+    };
+    let tries = round_of(summary, sha).map_or(REPLAYS, |round| {
+        round.replays += 1;
+        round.replays
+    });
+    let known = ports.tree.fetch(&remote)?;
+    if tries <= REPLAYS && known {
+        match ports.tree.replay(&from, &remote)? {
+            Replayed::Clean(new) => {
+                rebase_record(summary, sha, &new, &remote);
+                ports.say(format!("replayed our commit on {} as {}", remote.short(), new.short()));
+                return Ok(PushEnd::Again);
+            }
+            Replayed::Conflict(why) => ports.warn(format!("our commit does not apply there: {why}")),
+        }
+    }
+    let name = format!("{}/{n}", summary.pr.number);
+    ports.tree.keep(&name, &from)?;
+    ports.tree.rewind(&from, &[])?;
+    for round in summary.rounds.iter_mut().filter(|round| round.n >= n && round.outcome != RoundOutcome::Pushed) {
+        round.outcome = RoundOutcome::Kept;
+        round.why = format!("kept on refs/pushback/{name}");
+    }
+    let why = format!("the branch moved to {}; our commit is kept on refs/pushback/{name}", remote.short());
+    Ok(PushEnd::Stop(StopReason::HeadMoved, why))
+}
+
+fn rebase_record(summary: &mut Summary, old: &Sha, new: &Sha, onto: &Sha) {
+    let unpushed = |round: &&mut RoundRecord| matches!(round.outcome, RoundOutcome::Committed | RoundOutcome::Red);
+    let mut replays = 0;
+    for round in summary.rounds.iter_mut().filter(unpushed) {
+        round.head_before = onto.clone();
+        replays = replays.max(round.replays);
+        let newest = round.head_after.as_ref() == Some(old);
+        round.head_after = Some(new.clone());
+        round.outcome = RoundOutcome::Committed;
+        round.verify = None;
+        if newest {
+            round.replays = replays;
+        }
+    }
+}

@@ -1,0 +1,413 @@
+//! The feedback loop: asks `next_step`, performs the step, records what happened, until a named stop.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use super::edit::{self, Ask, EditEnd};
+use super::post::{self, Posted};
+use super::push::{self, PushEnd};
+use super::survey::{self, Survey};
+use super::{EngineError, Ports, Setup, fresh_summary, recover, verify};
+use crate::ports::{Depth, Event, Held, Loaded, LocalFacts, Woken};
+use crate::review::gate::{self, GateFacts};
+use crate::review::ids::Sha;
+use crate::review::step::{BlockState, RunFacts, Situation, Step, next_step};
+use crate::review::summary::{RoundOutcome, StopReason, Summary, VerifyState};
+use crate::review::verdict::Gate;
+use crate::review::{judge, outbox, rebuild};
+
+/// What a run was asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RunRequest {
+    /// Rounds beyond the limit.
+    pub more: u32,
+    /// Whether CI and merging are looked at too.
+    pub until_ready: bool,
+    /// How long the run may wait for others, all waits together; `None` means as long as it takes.
+    pub wait: Option<Duration>,
+}
+
+/// How a run ended.
+#[derive(Debug, Clone)]
+pub struct RunEnd {
+    /// Named reason.
+    pub reason: StopReason,
+    /// In one sentence.
+    pub why: String,
+    /// What a person can do.
+    pub remedy: String,
+    /// Exit code.
+    pub exit: u8,
+    /// When to come back, in seconds, where time alone helps.
+    pub retry_after_s: Option<u64>,
+    /// State at the end.
+    pub summary: Summary,
+    /// The last look; `None` when the run ended before one.
+    pub survey: Option<Survey>,
+}
+
+struct Run<'a> {
+    ports: &'a Ports<'a>,
+    setup: &'a Setup<'a>,
+    request: RunRequest,
+    held: Held,
+    started: Duration,
+    waited: Duration,
+    pause: Duration,
+}
+
+struct Ending {
+    reason: StopReason,
+    why: String,
+    remedy: String,
+    person: bool,
+    retry: Option<Timestamp>,
+}
+
+impl Ending {
+    fn new(reason: StopReason, why: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self { reason, why: why.into(), remedy: remedy.into(), person: false, retry: None }
+    }
+}
+
+/// Runs the loop until a named stop.
+pub fn run(ports: &Ports<'_>, setup: &Setup<'_>, request: RunRequest) -> Result<RunEnd, EngineError> {
+    let held = ports.store.lock()?;
+    let mut run = Run {
+        ports,
+        setup,
+        request,
+        held,
+        started: ports.clock.monotonic(),
+        waited: Duration::ZERO,
+        pause: setup.poll_min,
+    };
+    let obs = ports.forge.observe(Depth::Full)?;
+    let mut summary = load(ports, setup, &run.held, &obs)?;
+    // A verdict that was not reached is tried again by a new run.
+    summary.verified.retain(|record| record.state != VerifyState::CouldNotRun);
+    summary.pr.head = obs.pr.head.clone();
+    let facts = ports.tree.facts()?;
+    if recover::recover(ports, &mut summary, &facts)? {
+        ports.store.save(&run.held, &summary)?;
+    }
+    if obs.pr.state == crate::review::observation::PrState::Open {
+        may_start(ports, setup, &summary, &obs.pr.head)?;
+    }
+    let first = survey::digest(ports, setup, &mut summary, obs, Depth::Full)?;
+    run.drive(summary, first)
+}
+
+/// Reads state; lost or unreadable state is rebuilt from the pull request (R13).
+pub fn load(
+    ports: &Ports<'_>,
+    setup: &Setup<'_>,
+    held: &Held,
+    obs: &crate::review::observation::Observation,
+) -> Result<Summary, EngineError> {
+    let why = match ports.store.load(Some(held))? {
+        Loaded::Known(summary) => return Ok(*summary),
+        Loaded::Absent => None,
+        Loaded::Bad { kept, why } => Some(format!("the state could not be read ({why}); it is kept as {kept}")),
+    };
+    if let Some(why) = why {
+        ports.warn(format!("{why} and rebuilt from the pull request"));
+    }
+    let fresh = fresh_summary(&setup.pr, &obs.pr.url, &obs.pr.base, &obs.pr.head);
+    let notes = crate::review::trust::notes(obs, setup.rules, setup.policy);
+    Ok(rebuild::rebuild(fresh, obs, &notes, setup.policy))
+}
+
+/// R30: HEAD is the pull request's head, nothing staged, nothing modified; commits of ours that wait are no obstacle.
+fn may_start(ports: &Ports<'_>, setup: &Setup<'_>, summary: &Summary, head: &Sha) -> Result<(), EngineError> {
+    let facts = ports.tree.facts()?;
+    clean(&facts, setup)?;
+    let waiting = summary.rounds.iter().any(|round| {
+        round.head_after.as_ref() == Some(&facts.head)
+            && matches!(round.outcome, RoundOutcome::Committed | RoundOutcome::Red | RoundOutcome::Pushed)
+    });
+    if &facts.head == head || (waiting && ports.tree.is_ancestor(head, &facts.head)? == Some(true)) {
+        return Ok(());
+    }
+    let there = ports.tree.fetch(head)?;
+    let (ahead, behind) = if there {
+        (ports.tree.is_ancestor(head, &facts.head)?, ports.tree.is_ancestor(&facts.head, head)?)
+    } else {
+        (None, None)
+    };
+    let (how, mend) = match (ahead, behind) {
+        (Some(true), _) => ("ahead of", "push it first: `git push`"),
+        (_, Some(true)) => ("behind", "pull it first: `git pull --ff-only`"),
+        (Some(false), Some(false)) => ("diverged from", "bring both together first: `git pull --rebase`, then `git push`"),
+        _ => ("not", "fetch it first: `git fetch`"),
+    };
+    let why = format!("HEAD {} is {how} the pull request's head {}", facts.head.short(), head.short());
+    Err(EngineError::usage(why, mend))
+}
+
+fn clean(facts: &LocalFacts, setup: &Setup<'_>) -> Result<(), EngineError> {
+    if let Some(operation) = &facts.operation {
+        return Err(EngineError::usage(format!("a {operation} is under way"), "finish or abort it first"));
+    }
+    match &facts.branch {
+        None => {
+            let mend = format!("check the branch out: `git switch {}`", setup.branch);
+            return Err(EngineError::usage("HEAD is detached", mend));
+        }
+        Some(branch) if branch != &setup.branch => {
+            let why = format!("HEAD is on `{branch}`, the pull request's branch is `{}`", setup.branch);
+            return Err(EngineError::usage(why, format!("`git switch {}`", setup.branch)));
+        }
+        Some(_) => {}
+    }
+    if facts.staged {
+        return Err(EngineError::usage("changes are staged", "commit or unstage them first"));
+    }
+    if let Some(first) = facts.modified.first() {
+        let why = format!("{} tracked file(s) are modified, for example {first}", facts.modified.len());
+        return Err(EngineError::usage(why, "commit them or `git stash` first"));
+    }
+    Ok(())
+}
+
+impl Run<'_> {
+    fn drive(&mut self, mut summary: Summary, first: Survey) -> Result<RunEnd, EngineError> {
+        let mut survey = first;
+        loop {
+            self.plan(&mut summary, &survey)?;
+            self.told(&summary, &survey);
+            let ending = match self.steps(&mut summary, &survey)? {
+                Next::Look(depth) => {
+                    survey = self.look(&mut summary, depth)?;
+                    continue;
+                }
+                Next::End(ending) => ending,
+            };
+            if survey.depth == Depth::Warm && ending.reason == StopReason::Settled {
+                // A good verdict rests on a complete reading only.
+                survey = self.look(&mut summary, Depth::Full)?;
+                continue;
+            }
+            return self.end(summary, Some(survey), ending);
+        }
+    }
+
+    fn plan(&self, summary: &mut Summary, survey: &Survey) -> Result<(), EngineError> {
+        outbox::plan(summary, &survey.obs, &survey.notes, self.setup.policy);
+        self.ports.store.save(&self.held, summary)?;
+        Ok(())
+    }
+
+    fn told(&self, summary: &Summary, survey: &Survey) {
+        let open = summary.open_blocking();
+        let p1 = open.iter().filter(|entry| entry.finding.severity == crate::review::severity::Severity::P1).count();
+        let head = survey.obs.pr.head.clone();
+        self.ports.reporter.tell(Event::Observed { head, p1, p2: open.len() - p1 });
+    }
+
+    fn look(&mut self, summary: &mut Summary, depth: Depth) -> Result<Survey, EngineError> {
+        survey::survey(self.ports, self.setup, summary, depth)
+    }
+
+    /// Performs steps that need no new look; returns what comes after them.
+    fn steps(&mut self, summary: &mut Summary, survey: &Survey) -> Result<Next, EngineError> {
+        let mut posted = false;
+        loop {
+            if self.ports.clock.interrupted() {
+                return Ok(Next::End(Ending::new(StopReason::Interrupted, "stopped by a signal", "run again to go on")));
+            }
+            let local = self.ports.tree.facts()?.head;
+            let step = self.decide(summary, survey, &local);
+            tracing::debug!(?step, "next step");
+            match self.perform(step, summary, survey, &local, &mut posted)? {
+                Some(next) => return Ok(next),
+                None => self.ports.store.save(&self.held, summary)?,
+            }
+        }
+    }
+
+    fn decide(&self, summary: &Summary, survey: &Survey, local: &Sha) -> Step {
+        let run = RunFacts {
+            elapsed: self.ports.clock.monotonic().saturating_sub(self.started).saturating_sub(self.waited),
+            more: self.request.more,
+            until_ready: self.request.until_ready,
+            has_editor: self.ports.agent.is_some(),
+        };
+        let gate = self.request.until_ready.then(|| judge_gate(self.setup, summary, survey, Some(local)));
+        next_step(&Situation {
+            summary,
+            pr_state: survey.obs.pr.state,
+            head: &survey.obs.pr.head,
+            local,
+            reviewers: &survey.reviewers,
+            gate: gate.as_ref(),
+            block: &survey.block,
+            policy: self.setup.policy,
+            run: &run,
+            now: survey.obs.at,
+        })
+    }
+
+    fn perform(
+        &mut self,
+        step: Step,
+        summary: &mut Summary,
+        survey: &Survey,
+        local: &Sha,
+        posted: &mut bool,
+    ) -> Result<Option<Next>, EngineError> {
+        let looks_first = *posted && !matches!(step, Step::Post(_));
+        if looks_first {
+            // What was posted is read back before anything is built on it.
+            return Ok(Some(Next::Look(Depth::Full)));
+        }
+        match step {
+            Step::Post(key) => {
+                let unclear = summary.outbox.iter().any(|item| item.key == key && item.state == crate::review::summary::WriteState::Sent);
+                if unclear && *posted {
+                    return Ok(Some(Next::Look(Depth::Full)));
+                }
+                *posted = true;
+                Ok(self.posted(post::post(self.ports, &self.held, summary, &key)?))
+            }
+            Step::Verify => {
+                verify::verify(self.ports, self.setup, summary, &survey.obs.pr.base_sha, local)?;
+                Ok(None)
+            }
+            Step::Push(sha) => self.push(summary, &sha),
+            Step::Judge(rounds) => {
+                self.judge(summary, survey, &rounds)?;
+                outbox::plan(summary, &survey.obs, &survey.notes, self.setup.policy);
+                Ok(None)
+            }
+            Step::Edit { findings, tests } => self.edit(summary, survey, &Ask { findings: &findings, tests, round: summary.round + 1, local }),
+            Step::GiveToPerson(ids) => {
+                for id in ids {
+                    if let Some(entry) = summary.comments.get_mut(&id) {
+                        entry.finding.needs_person = true;
+                        entry.finding.why = format!("{} attempts did not settle it", entry.finding.attempts);
+                    }
+                }
+                Ok(None)
+            }
+            Step::Ask(nudge) => {
+                outbox::plan_request(summary, &nudge, &survey.obs.pr.head, survey.obs.at);
+                Ok(None)
+            }
+            Step::Wait { what, until, reason } => self.wait(&what, until, reason),
+            Step::Stop { reason, why, remedy, person } => {
+                Ok(Some(Next::End(Ending { reason, why, remedy, person, retry: None })))
+            }
+        }
+    }
+
+    fn posted(&self, posted: Posted) -> Option<Next> {
+        match posted {
+            Posted::Tried => None,
+            Posted::Limited(until) => Some(Next::End(Ending {
+                retry: Some(until),
+                ..Ending::new(StopReason::WaitingReviewer, format!("the forge takes no posts until {until}"), "run again then")
+            })),
+            Posted::Forbidden(why) => {
+                Some(Next::End(Ending::new(StopReason::Permission, why, "give the token that right, then run again")))
+            }
+        }
+    }
+
+    fn push(&self, summary: &mut Summary, sha: &Sha) -> Result<Option<Next>, EngineError> {
+        Ok(match push::push(self.ports, summary, sha)? {
+            PushEnd::Done => {
+                self.ports.store.save(&self.held, summary)?;
+                Some(Next::Look(Depth::Full))
+            }
+            PushEnd::Again => None,
+            PushEnd::Stop(reason, why) => {
+                Some(Next::End(Ending::new(reason, why, "bring the branch up to date, then run again")))
+            }
+        })
+    }
+
+    fn edit(&self, summary: &mut Summary, survey: &Survey, ask: &Ask<'_>) -> Result<Option<Next>, EngineError> {
+        Ok(match edit::edit(self.ports, self.setup, &self.held, summary, survey, ask)? {
+            EditEnd::Go => None,
+            EditEnd::Stop(reason, why, remedy) => Some(Next::End(Ending::new(reason, why, remedy))),
+        })
+    }
+
+    /// Judges the answers of rounds whose commits are on the remote, or that made none.
+    fn judge(&self, summary: &mut Summary, survey: &Survey, rounds: &[u32]) -> Result<(), EngineError> {
+        for n in rounds {
+            let Some(round) = summary.rounds.iter().find(|round| round.n == *n).cloned() else { continue };
+            let mut diff = Vec::new();
+            if let Some(after) = &round.head_after {
+                diff = self.ports.tree.diff(&round.head_before, after)?;
+            }
+            let facts = judge::Facts { diff: &diff, at: survey.obs.at, policy: self.setup.policy };
+            for line in judge::judge(summary, *n, &facts) {
+                self.ports.say(line);
+            }
+        }
+        Ok(())
+    }
+
+    fn wait(&mut self, what: &str, until: Option<Timestamp>, reason: StopReason) -> Result<Option<Next>, EngineError> {
+        let left = self.request.wait.map(|all| all.saturating_sub(self.waited));
+        if left.is_some_and(|left| left.is_zero()) {
+            let remedy = "run again later, or let it wait with `--wait 30m`";
+            return Ok(Some(Next::End(Ending { retry: until, ..Ending::new(reason, what, remedy) })));
+        }
+        self.ports.reporter.tell(Event::Waiting { what: what.to_owned(), until });
+        let mut pause = self.pause.min(left.unwrap_or(Duration::MAX));
+        if let Some(until) = until {
+            let due = Duration::try_from(until.duration_since(self.ports.clock.now())).unwrap_or(self.setup.poll_min);
+            pause = pause.min(due.max(Duration::from_millis(50)));
+        }
+        self.pause = (self.pause * 3 / 2).min(self.setup.poll_max);
+        let woken = self.ports.clock.sleep(pause);
+        self.waited += pause;
+        self.ports.reporter.tell(Event::WaitOver);
+        match woken {
+            Woken::Elapsed => Ok(Some(Next::Look(Depth::Warm))),
+            Woken::Interrupted => {
+                Ok(Some(Next::End(Ending::new(StopReason::Interrupted, "stopped by a signal", "run again to go on"))))
+            }
+        }
+    }
+
+    fn end(&self, mut summary: Summary, survey: Option<Survey>, ending: Ending) -> Result<RunEnd, EngineError> {
+        if ending.reason == StopReason::Settled {
+            summary.used.rounds = 0;
+            summary.reset_at_round = summary.round;
+        }
+        summary.stop_reason = Some(ending.reason);
+        self.ports.store.save(&self.held, &summary)?;
+        let exit = ending.reason.exit_code(ending.person);
+        let retry_after_s = (exit == 12).then(|| {
+            let due = ending.retry.map(|at| at.duration_since(self.ports.clock.now()).as_secs().max(1));
+            due.and_then(|s| u64::try_from(s).ok()).unwrap_or_else(|| self.setup.poll_max.as_secs().max(1))
+        });
+        Ok(RunEnd { reason: ending.reason, why: ending.why, remedy: ending.remedy, exit, retry_after_s, summary, survey })
+    }
+}
+
+enum Next {
+    Look(Depth),
+    End(Ending),
+}
+
+/// Judges the gate on what one look found.
+pub fn judge_gate(setup: &Setup<'_>, summary: &Summary, survey: &Survey, local: Option<&Sha>) -> Gate {
+    gate::judge(&GateFacts {
+        obs: &survey.obs,
+        notes: &survey.notes,
+        summary,
+        reviewers: &survey.reviewers,
+        local,
+        block: match &survey.block {
+            BlockState::Fine => None,
+            BlockState::Broken(why) | BlockState::RemovedAgain(why) => Some(why.as_str()),
+        },
+        policy: setup.policy,
+    })
+}

@@ -1,0 +1,86 @@
+//! Tests at a commit: run, repeated when red, asked of the merge base when still red (R9).
+
+use super::{EngineError, Ports, Setup};
+use crate::ports::VerifyReport;
+use crate::review::ids::Sha;
+use crate::review::step::tests_at;
+use crate::review::summary::{RoundOutcome, Summary, Verified, VerifyState};
+
+/// Verified commits that are remembered.
+const REMEMBERED: usize = 12;
+
+/// Runs the verifier on the worktree's HEAD and records the result.
+pub(super) fn verify(ports: &Ports<'_>, setup: &Setup<'_>, summary: &mut Summary, base: &Sha, head: &Sha) -> Result<(), EngineError> {
+    ports.say(format!("running the spec tests on {}", head.short()));
+    let mut report = ports.verifier.verify(None, ports.reporter);
+    let mut flaky = false;
+    for _ in 0..setup.retries {
+        if report.state != VerifyState::Red || ports.clock.interrupted() {
+            break;
+        }
+        ports.say("red; repeating once without a change");
+        report = ports.verifier.verify(None, ports.reporter);
+        flaky = report.state == VerifyState::Green;
+    }
+    if ports.clock.interrupted() {
+        return Ok(());
+    }
+    let on_base = match report.state {
+        VerifyState::Red if setup.policy.base_check => base_state(ports, summary, base, head)?,
+        VerifyState::Red | VerifyState::Green | VerifyState::CouldNotRun => None,
+    };
+    ports.say(words(&report, flaky, on_base));
+    record(summary, head, report, flaky, on_base);
+    Ok(())
+}
+
+fn words(report: &VerifyReport, flaky: bool, on_base: Option<VerifyState>) -> String {
+    match report.state {
+        VerifyState::Green if flaky => "spec tests: green on a repeat (flaky)".to_owned(),
+        VerifyState::Green => "spec tests: green".to_owned(),
+        VerifyState::Red if on_base == Some(VerifyState::Red) => {
+            format!("spec tests: red ({}), and red on the base too", report.why)
+        }
+        VerifyState::Red => format!("spec tests: red ({})", report.why),
+        VerifyState::CouldNotRun => format!("spec tests: could not be run ({})", report.why),
+    }
+}
+
+fn base_state(ports: &Ports<'_>, summary: &Summary, base: &Sha, head: &Sha) -> Result<Option<VerifyState>, EngineError> {
+    ports.tree.fetch(base)?;
+    let Some(merge_base) = ports.tree.merge_base(base, head)? else { return Ok(None) };
+    if &merge_base == head {
+        return Ok(None);
+    }
+    if let Some(known) = tests_at(summary, &merge_base) {
+        return Ok(Some(known.state));
+    }
+    ports.say(format!("red; looking whether it is red on the merge base {} too", merge_base.short()));
+    let dir = ports.tree.aside(&merge_base)?;
+    let report = ports.verifier.verify(Some(&dir), ports.reporter);
+    ports.tree.drop_aside(&dir)?;
+    Ok(Some(report.state))
+}
+
+fn record(summary: &mut Summary, head: &Sha, report: VerifyReport, flaky: bool, on_base: Option<VerifyState>) {
+    summary.verified.retain(|known| &known.head != head);
+    if summary.verified.len() >= REMEMBERED {
+        summary.verified.remove(0);
+    }
+    let round = summary.rounds.iter_mut().rev().find(|round| round.head_after.as_ref() == Some(head));
+    if let Some(round) = round {
+        round.verify = Some(report.state);
+        if report.state == VerifyState::Red && round.outcome == RoundOutcome::Committed {
+            round.outcome = RoundOutcome::Red;
+        }
+    }
+    summary.verified.push(Verified {
+        head: head.clone(),
+        state: report.state,
+        why: report.why,
+        flaky,
+        on_base,
+        log: report.log,
+        tests: report.tests,
+    });
+}

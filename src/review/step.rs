@@ -1,0 +1,482 @@
+//! The loop as a pure function: what is known → the one next step. The driver in `engine` performs it and records what happened.
+//!
+//! The order of the rules is the contract's; the first that fits decides. Nothing here waits, writes or asks.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use super::ids::{FindingId, Sha};
+use super::observation::PrState;
+use super::policy::Policy;
+use super::summary::{Entry, RoundOutcome, RoundRecord, StopReason, Summary, VerifyState, WriteState};
+use super::verdict::{ClauseName, Gate, Nudge, ReviewersVerdict};
+
+/// Lines that make two places one region (R21).
+pub const REGION_LINES: u32 = 10;
+
+/// What this run was told and what it has used.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunFacts {
+    /// Time since the run began.
+    pub elapsed: Duration,
+    /// Extra rounds a person allowed.
+    pub more: u32,
+    /// Whether CI and merging are looked at.
+    pub until_ready: bool,
+    /// An editor is there.
+    pub has_editor: bool,
+}
+
+/// State of our block in the description.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum BlockState {
+    /// As it should be, or still to be written.
+    Fine,
+    /// Markers are broken or doubled: nothing is written, and why.
+    Broken(String),
+    /// A reason was removed again after it was restored.
+    RemovedAgain(String),
+}
+
+/// Everything the next step depends on.
+#[derive(Debug)]
+pub struct Situation<'a> {
+    /// What is remembered.
+    pub summary: &'a Summary,
+    /// Life of the pull request.
+    pub pr_state: PrState,
+    /// Head by the forge.
+    pub head: &'a Sha,
+    /// HEAD of the worktree.
+    pub local: &'a Sha,
+    /// The reviewers.
+    pub reviewers: &'a ReviewersVerdict,
+    /// The gate, where the run looks at it.
+    pub gate: Option<&'a Gate>,
+    /// Our block.
+    pub block: &'a BlockState,
+    /// Settings.
+    pub policy: &'a Policy,
+    /// This run.
+    pub run: &'a RunFacts,
+    /// The forge's clock.
+    pub now: Timestamp,
+}
+
+/// What comes next.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Step {
+    /// Run the verifier on the worktree's HEAD.
+    Verify,
+    /// Push our newest commit.
+    Push(Sha),
+    /// Judge the answers of these rounds.
+    Judge(Vec<u32>),
+    /// Perform this outbox item.
+    Post(String),
+    /// Start the editor.
+    Edit {
+        /// With these findings.
+        findings: Vec<FindingId>,
+        /// And red tests.
+        tests: bool,
+    },
+    /// Hand these findings to a person: their attempts are used up.
+    GiveToPerson(Vec<FindingId>),
+    /// Ask a reviewer to look again.
+    Ask(Nudge),
+    /// Wait.
+    Wait {
+        /// What for.
+        what: String,
+        /// When time alone changes something.
+        until: Option<Timestamp>,
+        /// Why the run ends when it may not wait.
+        reason: StopReason,
+    },
+    /// Stop.
+    Stop {
+        /// Named reason.
+        reason: StopReason,
+        /// In one sentence.
+        why: String,
+        /// What a person can do.
+        remedy: String,
+        /// True where only a person can help although the reason alone would be a wait.
+        person: bool,
+    },
+}
+
+/// Decides the next step.
+pub fn next_step(at: &Situation<'_>) -> Step {
+    ended(at)
+        .or_else(|| unfinished_round(at))
+        .or_else(|| owed_post(at))
+        .or_else(|| unknown_tests(at))
+        .or_else(|| work(at))
+        .or_else(|| only_a_person(at))
+        .or_else(|| red_tests(at))
+        .or_else(|| reviewers(at))
+        .or_else(|| readiness(at))
+        .unwrap_or_else(|| stop(StopReason::Settled, "tests are green and no P1/P2 is open", ""))
+}
+
+fn stop(reason: StopReason, why: impl Into<String>, remedy: impl Into<String>) -> Step {
+    Step::Stop { reason, why: why.into(), remedy: remedy.into(), person: false }
+}
+
+fn ended(at: &Situation<'_>) -> Option<Step> {
+    match at.pr_state {
+        PrState::Open => None,
+        PrState::Merged => Some(stop(StopReason::Merged, "the pull request is merged", "")),
+        PrState::Closed => Some(stop(StopReason::Closed, "the pull request is closed", "")),
+    }
+}
+
+/// Returns the record of the tests at a commit.
+pub fn tests_at<'a>(summary: &'a Summary, sha: &Sha) -> Option<&'a super::summary::Verified> {
+    summary.verified.iter().rev().find(|record| &record.head == sha)
+}
+
+fn unfinished_round(at: &Situation<'_>) -> Option<Step> {
+    let ours = at.local != at.head;
+    let last = at.summary.rounds.iter().rev().find(|round| round.head_after.as_ref() == Some(at.local));
+    if let Some(round) = last.filter(|_| ours) {
+        let tests = tests_at(at.summary, at.local).map(|record| record.state);
+        let pushable = match (at.policy.has_verify, tests) {
+            (true, None) => return Some(Step::Verify),
+            (true, Some(VerifyState::Green)) | (false, _) => true,
+            (true, Some(VerifyState::Red | VerifyState::CouldNotRun)) => at.policy.push_red || also_red_on_base(at),
+        };
+        if pushable && round.outcome != RoundOutcome::Kept {
+            return Some(Step::Push(at.local.clone()));
+        }
+    }
+    let unjudged: Vec<u32> = at.summary.rounds.iter().filter(|round| ready_to_judge(round, ours)).map(|r| r.n).collect();
+    if unjudged.is_empty() { None } else { Some(Step::Judge(unjudged)) }
+}
+
+/// Tests that are red on the merge base too are not this pull request's: they hold no commit back.
+fn also_red_on_base(at: &Situation<'_>) -> bool {
+    tests_at(at.summary, at.local).is_some_and(|record| record.on_base == Some(VerifyState::Red))
+}
+
+fn ready_to_judge(round: &RoundRecord, unpushed: bool) -> bool {
+    if round.judged {
+        return false;
+    }
+    match round.outcome {
+        RoundOutcome::Pushed | RoundOutcome::Answered | RoundOutcome::NoChange => !unpushed,
+        RoundOutcome::Red | RoundOutcome::Committed => !unpushed && round.head_after.is_some(),
+        RoundOutcome::Editing
+        | RoundOutcome::Rejected
+        | RoundOutcome::Failed
+        | RoundOutcome::Environment
+        | RoundOutcome::CutOff
+        | RoundOutcome::Kept => false,
+    }
+}
+
+fn owed_post(at: &Situation<'_>) -> Option<Step> {
+    super::outbox::next(at.summary).map(|item| Step::Post(item.key.clone()))
+}
+
+fn unknown_tests(at: &Situation<'_>) -> Option<Step> {
+    let known = tests_at(at.summary, at.local).is_some();
+    (at.policy.has_verify && !known).then_some(Step::Verify)
+}
+
+/// Findings whose answer in an unpushed round waits for its commit.
+fn answered_in_waiting_rounds(summary: &Summary) -> BTreeSet<FindingId> {
+    let waiting = summary.rounds.iter().filter(|round| !round.judged && round.head_after.is_some());
+    waiting.flat_map(|round| round.decisions.iter().map(|decision| decision.id)).collect()
+}
+
+/// Returns the findings the editor has to be given now.
+pub fn editor_work(summary: &Summary) -> Vec<&Entry> {
+    let answered = answered_in_waiting_rounds(summary);
+    summary.workable().into_iter().filter(|entry| !answered.contains(&entry.finding.id)).collect()
+}
+
+/// Tells whether the editor is owed a run for the tests alone.
+fn tests_need_editor(at: &Situation<'_>) -> bool {
+    tests_at(at.summary, at.local)
+        .is_some_and(|record| record.state == VerifyState::Red && record.on_base != Some(VerifyState::Red))
+}
+
+fn work(at: &Situation<'_>) -> Option<Step> {
+    let todo = editor_work(at.summary);
+    let tests = tests_need_editor(at);
+    if todo.is_empty() && !tests {
+        return None;
+    }
+    let spent: Vec<FindingId> = todo
+        .iter()
+        .filter(|entry| entry.finding.attempts >= at.policy.limits.attempts)
+        .map(|entry| entry.finding.id)
+        .collect();
+    if !spent.is_empty() {
+        return Some(Step::GiveToPerson(spent));
+    }
+    if let Some(refusal) = bounds(at) {
+        return Some(refusal);
+    }
+    if !at.run.has_editor {
+        return Some(stop(
+            StopReason::EditorUnavailable,
+            "no editor is configured or installed",
+            "set `agent.name` or `agent.command` in .pushback.toml",
+        ));
+    }
+    Some(Step::Edit { findings: todo.iter().map(|entry| entry.finding.id).collect(), tests })
+}
+
+/// Rounds that count against the limit: since a person or success reset them.
+pub fn rounds_used(summary: &Summary) -> u32 {
+    let counts = |round: &&RoundRecord| round.n > summary.reset_at_round && round.outcome != RoundOutcome::Environment;
+    let here = u32::try_from(summary.rounds.iter().filter(counts).count()).unwrap_or(u32::MAX);
+    here.max(summary.used.rounds)
+}
+
+fn bounds(at: &Situation<'_>) -> Option<Step> {
+    let limits = &at.policy.limits;
+    let used = &at.summary.used;
+    let more = "look at what is open with `pushback triage`, or allow more with `pushback run --more 2`";
+    let over = |what: String| Some(stop(StopReason::Budget, what, more));
+    if rounds_used(at.summary) >= limits.rounds.saturating_add(at.run.more) {
+        return over(format!("{} rounds are used up (limits.rounds)", limits.rounds.saturating_add(at.run.more)));
+    }
+    if at.run.elapsed >= limits.run {
+        return over("this run has reached its time limit (limits.run)".to_owned());
+    }
+    if used.agent_seconds >= limits.agent_time.as_secs() {
+        return over(format!("the editor has worked {} s (limits.agent_time)", used.agent_seconds));
+    }
+    if limits.cost_usd > 0.0 && used.cost_usd >= limits.cost_usd {
+        return over(format!("the editor has cost {:.2} USD (limits.cost_usd)", used.cost_usd));
+    }
+    if limits.tokens > 0 && used.tokens >= limits.tokens {
+        return over(format!("the editor has used {} tokens (limits.tokens)", used.tokens));
+    }
+    if at.run.more == 0 || at.summary.rounds.last().is_some_and(|round| round.n > at.summary.reset_at_round) {
+        no_progress(at.summary).or_else(|| repeating_region(at.summary, limits.region))
+    } else {
+        None
+    }
+}
+
+fn editor_rounds(summary: &Summary) -> impl DoubleEndedIterator<Item = &RoundRecord> {
+    let counts = |round: &&RoundRecord| {
+        round.n > summary.reset_at_round
+            && !matches!(round.outcome, RoundOutcome::Environment | RoundOutcome::CutOff | RoundOutcome::Editing)
+    };
+    summary.rounds.iter().filter(counts)
+}
+
+fn no_progress(summary: &Summary) -> Option<Step> {
+    let mut newest = editor_rounds(summary).rev();
+    let (last, before) = (newest.next()?, newest.next()?);
+    let idle = |round: &RoundRecord| round.settled.is_empty();
+    let same_tree = last.tree == before.tree && !last.tree.is_empty();
+    (idle(last) && idle(before) && same_tree).then(|| {
+        stop(
+            StopReason::NoProgress,
+            format!("rounds {} and {} settled nothing and left the same tree", before.n, last.n),
+            "decide the open findings with `pushback triage`, or say more in the thread and run again with `--more 1`",
+        )
+    })
+}
+
+fn repeating_region(summary: &Summary, limit: u32) -> Option<Step> {
+    let last = editor_rounds(summary).next_back()?;
+    for place in &last.touched {
+        let near = |round: &&RoundRecord| {
+            round.touched.iter().any(|other| {
+                other.path == place.path
+                    && other.from <= place.to.saturating_add(REGION_LINES / 2)
+                    && place.from <= other.to.saturating_add(REGION_LINES / 2)
+            })
+        };
+        let times = editor_rounds(summary).filter(near).count();
+        let open_there = summary.workable().into_iter().any(|entry| {
+            entry.finding.path.as_deref() == Some(place.path.as_str())
+                && entry.finding.line.is_some_and(|line| {
+                    line + REGION_LINES >= place.from && line <= place.to.saturating_add(REGION_LINES)
+                })
+        });
+        if open_there && times >= limit as usize {
+            return Some(stop(
+                StopReason::RepeatingRegion,
+                format!("{}:{}-{} was changed in {times} rounds and is not at rest", place.path, place.from, place.to),
+                "decide this place with `pushback triage`",
+            ));
+        }
+    }
+    None
+}
+
+fn only_a_person(at: &Situation<'_>) -> Option<Step> {
+    let blocked: Vec<&Entry> = at.summary.open_blocking().into_iter().filter(|entry| entry.finding.needs_person).collect();
+    if let Some(first) = blocked.first() {
+        let ids: Vec<String> = blocked.iter().map(|entry| entry.finding.id.to_string()).collect();
+        return Some(stop(
+            StopReason::NeedsPerson,
+            format!("{}: {}", ids.join(", "), first.finding.why),
+            "decide with `pushback triage`, or answer in the thread with `/pushback …`",
+        ));
+    }
+    let stuck = at.summary.open_blocking().into_iter().find(|entry| entry.pending.is_some())?;
+    let failed = at.summary.outbox.iter().rev().find(|item| {
+        item.state == WriteState::Failed && item.findings.contains(&stuck.finding.id)
+    });
+    let why = failed.map_or("its answer is not read back yet".to_owned(), |item| item.why.clone());
+    let block = match at.block {
+        BlockState::Fine => None,
+        BlockState::Broken(why) | BlockState::RemovedAgain(why) => Some(why.clone()),
+    };
+    if failed.is_some() || block.is_some() {
+        return Some(stop(
+            StopReason::NeedsPerson,
+            format!("{}: {}", stuck.finding.id, block.unwrap_or(why)),
+            "mend that, then run again",
+        ));
+    }
+    Some(Step::Wait {
+        what: format!("the answer on {} to be readable", stuck.finding.id),
+        until: None,
+        reason: StopReason::WaitingReviewer,
+    })
+}
+
+fn red_tests(at: &Situation<'_>) -> Option<Step> {
+    let record = tests_at(at.summary, at.local)?;
+    match record.state {
+        VerifyState::Green => None,
+        VerifyState::Red if record.on_base == Some(VerifyState::Red) => Some(stop(
+            StopReason::TestsRed,
+            format!("{}; red also on the base", record.why),
+            "mend the base branch first; this pull request did not break it",
+        )),
+        VerifyState::Red => Some(stop(StopReason::TestsRed, record.why.clone(), "run `pushback run` again or mend the tests")),
+        VerifyState::CouldNotRun => Some(stop(
+            StopReason::TestsRed,
+            format!("the tests could not be run: {}", record.why),
+            "mend `verify.commands`; a test that did not run proves nothing",
+        )),
+    }
+}
+
+fn reviewers(at: &Situation<'_>) -> Option<Step> {
+    let seen = at.reviewers;
+    if at.local != at.head {
+        return Some(Step::Wait {
+            what: "the forge to show the pushed head".to_owned(),
+            until: None,
+            reason: StopReason::WaitingReviewer,
+        });
+    }
+    if let Some(nudge) = seen.nudges.iter().find(|nudge| nudge.due <= at.now) {
+        return Some(Step::Ask(nudge.clone()));
+    }
+    match seen.finished {
+        Some(true) => None,
+        Some(false) | None if seen.stuck => Some(Step::Stop {
+            reason: StopReason::WaitingReviewer,
+            why: seen.why.clone(),
+            remedy: seen.remedy.clone(),
+            person: true,
+        }),
+        Some(false) | None => {
+            let asks = seen.nudges.iter().map(|nudge| nudge.due);
+            Some(Step::Wait {
+                what: seen.why.clone(),
+                until: asks.chain(seen.until).min(),
+                reason: StopReason::WaitingReviewer,
+            })
+        }
+    }
+}
+
+fn readiness(at: &Situation<'_>) -> Option<Step> {
+    match at.block {
+        BlockState::Fine => {}
+        BlockState::Broken(why) | BlockState::RemovedAgain(why) => {
+            return Some(stop(StopReason::NeedsPerson, why.clone(), "mend the block in the description, then run again"));
+        }
+    }
+    if !at.run.until_ready {
+        return None;
+    }
+    for clause in &at.gate?.clauses {
+        if clause.ok == Some(true) {
+            continue;
+        }
+        let reason = match clause.clause {
+            ClauseName::Checks if clause.waiting => StopReason::WaitingCi,
+            ClauseName::Checks => StopReason::ChecksRed,
+            ClauseName::Spec => StopReason::TestsRed,
+            ClauseName::Reviewers | ClauseName::Reviews if clause.waiting => StopReason::WaitingReviewer,
+            ClauseName::Findings | ClauseName::Description | ClauseName::Threads => StopReason::NeedsPerson,
+            ClauseName::Head | ClauseName::Pr | ClauseName::Reviewers | ClauseName::Reviews => StopReason::NotMergeable,
+        };
+        return Some(if clause.waiting {
+            Step::Wait { what: clause.reason.clone(), until: at.reviewers.until, reason }
+        } else {
+            stop(reason, clause.reason.clone(), clause.remedy.clone())
+        });
+    }
+    None
+}
+
+impl StopReason {
+    /// Returns the exit code of the contract (R20); `person` marks a wait that only a person can end.
+    pub fn exit_code(self, person: bool) -> u8 {
+        match self {
+            Self::Settled | Self::Merged | Self::Closed => 0,
+            Self::WaitingReviewer | Self::WaitingCi if person => 14,
+            Self::WaitingReviewer | Self::WaitingCi => 12,
+            Self::ChecksRed | Self::NotMergeable => 15,
+            Self::TestsRed => 13,
+            Self::NoProgress
+            | Self::RepeatingRegion
+            | Self::Contested
+            | Self::Budget
+            | Self::NeedsPerson
+            | Self::RejectedRound
+            | Self::PushRefused
+            | Self::HeadMoved => 14,
+            Self::EditorUnavailable => 22,
+            Self::CouldNotRead => 20,
+            Self::Permission => 21,
+            Self::Interrupted => 130,
+        }
+    }
+
+    /// Returns the word used in every format.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Settled => "settled",
+            Self::Merged => "merged",
+            Self::Closed => "closed",
+            Self::WaitingReviewer => "waiting_reviewer",
+            Self::WaitingCi => "waiting_ci",
+            Self::ChecksRed => "checks_red",
+            Self::NotMergeable => "not_mergeable",
+            Self::TestsRed => "tests_red",
+            Self::NoProgress => "no_progress",
+            Self::RepeatingRegion => "repeating_region",
+            Self::Contested => "contested",
+            Self::Budget => "budget",
+            Self::NeedsPerson => "needs_person",
+            Self::RejectedRound => "rejected_round",
+            Self::PushRefused => "push_refused",
+            Self::HeadMoved => "head_moved",
+            Self::EditorUnavailable => "editor_unavailable",
+            Self::CouldNotRead => "could_not_read",
+            Self::Permission => "permission",
+            Self::Interrupted => "interrupted",
+        }
+    }
+}

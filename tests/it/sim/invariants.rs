@@ -1,0 +1,170 @@
+//! What must hold after every run, kill or not.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use pushback::engine::EngineError;
+use pushback::engine::rounds::RunEnd;
+use pushback::review::comment::Channel;
+use pushback::review::marker;
+use pushback::review::severity::Severity;
+use pushback::review::status::Status;
+use pushback::review::summary::{Proof, StopReason, WriteKind};
+
+use super::ports::{Shared, poster};
+use super::world::World;
+
+type End<'a> = Option<&'a Result<RunEnd, EngineError>>;
+
+fn is_ours(comment: &pushback::review::comment::Comment) -> bool {
+    comment.author.as_ref().is_some_and(|author| author.login.as_str() == poster())
+}
+
+fn no_double_post(world: &World, seed: u64) {
+    let mut seen = BTreeMap::new();
+    for comment in world.comments.iter().filter(|comment| is_ours(comment)) {
+        let markers = marker::parse_all(&comment.body);
+        assert!(!markers.is_empty(), "seed {seed}: a comment of ours without a marker: {}", comment.body);
+        for marker in markers {
+            *seen.entry(marker.key.clone()).or_insert(0) += 1;
+        }
+    }
+    let twice: Vec<_> = seen.iter().filter(|(_, count)| **count > 1).collect();
+    assert!(twice.is_empty(), "seed {seed}: posted twice: {twice:?}");
+}
+
+fn no_argued_p1(world: &World, seed: u64) {
+    for comment in world.comments.iter().filter(|comment| is_ours(comment)) {
+        for marker in marker::parse_all(&comment.body).into_iter().filter(|marker| marker.kind == WriteKind::Argue) {
+            let carrier = world.comments.iter().find(|other| other.channel == Channel::Inline && other.id == marker.id.carrier());
+            let p1 = carrier.is_some_and(|carrier| carrier.body.contains("P1 Badge") || carrier.body.contains("Critical_"));
+            assert!(!p1, "seed {seed}: a P1 was argued: {}", comment.body);
+        }
+    }
+}
+
+fn people_keep_their_text(world: &World, seed: u64) {
+    assert!(world.body.starts_with(&world.foreign), "seed {seed}: the description lost text: {}", world.body);
+}
+
+fn no_brief_twice(world: &World, seed: u64) {
+    let mut seen = BTreeSet::new();
+    for (at, brief) in world.briefs.iter().enumerate() {
+        // After an environment failure the same brief is right: it never reached anybody.
+        let again = seen.insert(brief.clone());
+        let lost = world.state.as_ref().is_none_or(|state| state.rounds.len() < world.briefs.len());
+        let environment = world.state.as_ref().is_some_and(|state| {
+            state.rounds.iter().any(|round| matches!(round.outcome, pushback::review::summary::RoundOutcome::Environment | pushback::review::summary::RoundOutcome::CutOff))
+        });
+        assert!(again || lost || environment, "seed {seed}: brief {at} was sent twice");
+    }
+}
+
+fn proofs_hold(world: &World, seed: u64) {
+    let Some(state) = &world.state else { return };
+    for entry in state.comments.values().filter(|entry| entry.finding.status.settled()) {
+        let id = entry.finding.id;
+        match (&entry.finding.status, &entry.proof) {
+            (Status::Fixed, Some(Proof::Commit { sha, .. })) => {
+                assert!(world.repo.is_ancestor(sha, &world.repo.remote), "seed {seed}: {id} fixed by a commit that is not pushed");
+            }
+            (Status::Argued, Some(Proof::Reply { comment_id, key, .. })) => {
+                assert!(entry.finding.severity != Severity::P1, "seed {seed}: {id} is a P1 and argued");
+                let posted = world.comments.iter().any(|comment| comment.id == *comment_id && comment.body.contains(key.as_str()));
+                assert!(posted, "seed {seed}: {id} argued without a reply");
+                assert!(world.body.contains(key.as_str()), "seed {seed}: {id} argued without a line in the description");
+            }
+            (status, proof) => assert!(proof.is_some(), "seed {seed}: {id} is {status} without proof"),
+        }
+    }
+}
+
+fn no_lost_finding(world: &World, end: End<'_>, seed: u64) {
+    let Some(Ok(end)) = end else { return };
+    if end.survey.is_none() {
+        return;
+    }
+    let known: BTreeSet<u64> = end.summary.comments.keys().map(|id| id.carrier()).collect();
+    let looked = end.survey.as_ref().map(|survey| survey.obs.at);
+    for comment in world.comments.iter().filter(|comment| comment.channel == Channel::Inline && !is_ours(comment)) {
+        if Some(comment.created_at) < looked && comment.in_reply_to.is_none() {
+            assert!(known.contains(&comment.id), "seed {seed}: comment {} was lost", comment.id);
+        }
+    }
+}
+
+/// A settled run is checked against the world, not against what the program thinks.
+fn settled_is_true(world: &World, end: End<'_>, seed: u64) {
+    let Some(Ok(end)) = end else { return };
+    if end.reason != StopReason::Settled {
+        return;
+    }
+    let files = world.repo.at(&world.repo.remote);
+    assert!(!files.get("spec.txt").is_some_and(|text| text.contains("RED")), "seed {seed}: settled with red tests");
+    for name in &world.bots {
+        let seen = world.reviewed.get(name).is_some_and(|heads| heads.contains(&world.repo.remote));
+        assert!(seen, "seed {seed}: settled although {name} has not reviewed the head");
+    }
+    for defect in &world.defects {
+        let there = files.get(&defect.path).is_some_and(|text| text.contains(&format!("DEFECT {})", defect.n)));
+        if !there || matches!(defect.level, "P3" | "nit") {
+            continue;
+        }
+        assert!(defect.level == "P2", "seed {seed}: settled with P1 defect {} in the head", defect.n);
+        let argued = end.summary.comments.values().any(|entry| {
+            entry.finding.status == Status::Argued && entry.text.contains(&format!("defect {} ", defect.n))
+        });
+        assert!(argued, "seed {seed}: settled with P2 defect {} neither fixed nor argued", defect.n);
+    }
+}
+
+/// Checks everything that must hold after a run.
+pub(crate) fn check(world: &Shared, end: End<'_>, seed: u64) {
+    let world = world.borrow();
+    no_double_post(&world, seed);
+    no_argued_p1(&world, seed);
+    people_keep_their_text(&world, seed);
+    no_brief_twice(&world, seed);
+    no_lost_finding(&world, end, seed);
+    settled_is_true(&world, end, seed);
+    if matches!(end, Some(Ok(_))) {
+        proofs_hold(&world, seed);
+    }
+}
+
+/// A person brings his clone up to date.
+pub(crate) fn pull(world: &Shared) {
+    let mut world = world.borrow_mut();
+    let remote = world.repo.remote.clone();
+    if world.repo.is_ancestor(&world.repo.head.clone(), &remote) {
+        let clean = world.repo.files == *world.repo.at(&world.repo.head.clone());
+        if clean {
+            world.repo.files = world.repo.at(&remote).clone();
+            world.repo.head = remote;
+        }
+    }
+}
+
+/// Tells whether running again can change nothing.
+pub(crate) fn at_rest(end: End<'_>) -> bool {
+    matches!(end, Some(Ok(end)) if !matches!(end.exit, 12 | 22))
+}
+
+/// What others can see.
+pub(crate) fn outside(world: &Shared) -> (Vec<(u64, String)>, String, String) {
+    let world = world.borrow();
+    let ours = world.comments.iter().filter(|comment| is_ours(comment)).map(|c| (c.id, c.body.clone())).collect();
+    (ours, world.body.clone(), world.repo.remote.to_string())
+}
+
+/// A run at rest, run again, changes nothing outside and ends the same way.
+pub(crate) fn final_state(world: &Shared, end: End<'_>, before: &(Vec<(u64, String)>, String, String), seed: u64) {
+    match end {
+        Some(Ok(end)) => {
+            if end.exit != 12 && end.exit != 22 {
+                assert_eq!(&outside(world), before, "seed {seed}: a second run changed something ({:?})", end.reason);
+            }
+        }
+        Some(Err(error)) => panic!("seed {seed}: without faults a run failed: {error}"),
+        None => panic!("seed {seed}: killed without a kill"),
+    }
+}

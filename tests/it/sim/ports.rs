@@ -1,0 +1,309 @@
+//! The ports over the simulated world: forge, editor, verifier, state, clock. Each may fail as its real one may.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::time::Duration;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use jiff::Timestamp;
+use pushback::ports::{
+    Agent, AgentOutcome, AgentReport, Brief, BriefFiles, Clock, Depth, Event, Forge, ForgeError, Held, LinkedIssue,
+    Loaded, Reporter, Store, StoreError, Verifier, VerifyReport, Woken, Write, Written,
+};
+use pushback::review::comment::Thread;
+use pushback::review::ids::{FindingId, PrNumber, PrRef, Sha};
+use pushback::review::observation::{
+    BranchRules, Mergeable, Observation, Permission, PrState, PullRequest, Reading,
+};
+use pushback::review::severity::Severity;
+use pushback::review::summary::{Summary, VerifyState};
+use serde_json::json;
+
+use super::world::{ME, World, me};
+
+pub(crate) type Shared = Rc<RefCell<World>>;
+
+pub(crate) fn pr_ref() -> PrRef {
+    PrRef { host: "forge.example".into(), slug: "o/r".parse().expect("a slug"), number: PrNumber(7) }
+}
+
+pub(crate) struct SimForge(pub(crate) Shared);
+
+impl SimForge {
+    /// Draws whether this call fails.
+    fn fault(&self, what: &str) -> bool {
+        World::tick(&self.0, what);
+        let mut world = self.0.borrow_mut();
+        let chance = world.faults;
+        world.rng.chance(chance)
+    }
+
+    fn read_fault(&self, what: &str) -> Result<(), ForgeError> {
+        if self.fault(what) {
+            return Err(ForgeError::CouldNotRead { request: what.to_owned(), why: "status 502".into() });
+        }
+        Ok(())
+    }
+}
+
+pub(crate) fn observation(world: &World) -> Observation {
+    let mut comments = world.comments.clone();
+    let mut rng = world.rng.clone();
+    // Pages come in any order.
+    for at in (1..comments.len()).rev() {
+        let other = usize::try_from(rng.below(at as u64 + 1)).expect("small");
+        comments.swap(at, other);
+    }
+    let mut permissions = BTreeMap::new();
+    permissions.insert(me().login, Permission::Write);
+    Observation {
+        at: world.now,
+        account: Some(me()),
+        pr: PullRequest {
+            at: pr_ref(),
+            url: "https://forge.example/o/r/pull/7".into(),
+            title: "Compute values".into(),
+            body: world.body.clone(),
+            author: Some(me()),
+            state: if world.merged { PrState::Merged } else { PrState::Open },
+            draft: false,
+            base: "main".into(),
+            base_sha: world.base.clone(),
+            head_branch: "feature".into(),
+            head_repo: Some("o/r".parse().expect("a slug")),
+            head: world.repo.remote.clone(),
+            mergeable: Mergeable::Yes,
+            behind: false,
+            default_branch: "main".into(),
+            created_at: "2026-01-05T09:00:00Z".parse().expect("a time"),
+        },
+        comments,
+        threads: world.threads.clone(),
+        reactions: Vec::new(),
+        permissions,
+        checks: Reading::Known(Vec::new()),
+        rules: Reading::Known(BranchRules::default()),
+        recent_bots: Reading::Known(world.bots.iter().map(|name| pushback::review::ids::Login::new(name)).collect()),
+        head_since: None,
+    }
+}
+
+impl Forge for SimForge {
+    fn observe(&self, _depth: Depth) -> Result<Observation, ForgeError> {
+        self.read_fault("GET pull request")?;
+        Ok(observation(&self.0.borrow()))
+    }
+
+    fn head(&self) -> Result<Sha, ForgeError> {
+        self.read_fault("GET head")?;
+        Ok(self.0.borrow().repo.remote.clone())
+    }
+
+    fn description(&self) -> Result<String, ForgeError> {
+        self.read_fault("GET description")?;
+        Ok(self.0.borrow().body.clone())
+    }
+
+    fn thread(&self, node_id: &str) -> Result<Option<Thread>, ForgeError> {
+        self.read_fault("POST graphql thread")?;
+        Ok(self.0.borrow().threads.iter().find(|thread| thread.node_id == node_id).cloned())
+    }
+
+    fn linked_issues(&self) -> Result<Vec<LinkedIssue>, ForgeError> {
+        self.read_fault("POST graphql issues")?;
+        Ok(Vec::new())
+    }
+
+    fn write(&self, write: &Write) -> Written {
+        if self.fault("write") {
+            return if self.0.borrow_mut().rng.chance(50) {
+                Written::NotSent("status 503 before".into())
+            } else {
+                effect(&mut self.0.borrow_mut(), write);
+                Written::Unclear("the connection broke".into())
+            };
+        }
+        let written = effect(&mut self.0.borrow_mut(), write);
+        World::tick(&self.0, "write answered");
+        written
+    }
+}
+
+fn effect(world: &mut World, write: &Write) -> Written {
+    match write {
+        Write::Reply { root, body } => Written::Done(Some(world.post(Some(*root), body))),
+        Write::Comment { body } => Written::Done(Some(world.post(None, body))),
+        Write::Describe { body } => {
+            world.body.clone_from(body);
+            Written::Done(None)
+        }
+        Write::Resolve { node_id } => {
+            if let Some(thread) = world.threads.iter_mut().find(|thread| &thread.node_id == node_id) {
+                thread.resolved = true;
+                thread.resolved_by = Some(me().login);
+            }
+            Written::Done(None)
+        }
+        Write::Delete { id, .. } => {
+            world.comments.retain(|comment| comment.id != *id);
+            Written::Done(None)
+        }
+        Write::React { .. } | Write::RequestReview { .. } | Write::Status { .. } => Written::Done(None),
+    }
+}
+
+/// An editor with habits: it fixes, argues, half-fixes, does nothing, lies, crashes, is out of quota.
+pub(crate) struct SimAgent(pub(crate) Shared);
+
+fn report(outcome: AgentOutcome) -> AgentReport {
+    AgentReport { outcome, seconds: 30, tokens: 10, cost_usd: 0.01, swept: 0, swept_clean: true, log: None }
+}
+
+impl Agent for SimAgent {
+    fn name(&self) -> &str {
+        "scripted"
+    }
+
+    fn run(&self, brief: &Brief, _reporter: &dyn Reporter) -> AgentReport {
+        World::tick(&self.0, "editor");
+        let mut world = self.0.borrow_mut();
+        world.now += Duration::from_secs(30);
+        let mut stable = brief.view.findings.clone();
+        stable.round = 0;
+        stable.head = world.base.clone();
+        world.briefs.push(serde_json::to_string(&stable).expect("JSON"));
+        let habit = world.rng.below(100);
+        if habit < 4 {
+            return report(AgentOutcome::RateLimited { why: "usage limit".into(), retry_at: None });
+        }
+        let mut decisions = Vec::new();
+        for item in &brief.view.findings.review_findings {
+            let argue = item.severity == Severity::P2 && world.rng.chance(30);
+            if argue {
+                let place = item.path.clone().unwrap_or_else(|| "the value".into());
+                let reason = format!("In {place} the value is checked by the caller of this function, so a second guard would never run.");
+                decisions.push(json!({"id": item.id, "decision": "argue", "reason": reason}));
+            } else if !world.rng.chance(15) {
+                fix(&mut world, item.id, item.text.as_str());
+                decisions.push(json!({"id": item.id, "decision": "fix"}));
+            } else if world.rng.chance(50) {
+                // A lie: nothing was changed.
+                decisions.push(json!({"id": item.id, "decision": "fix"}));
+            }
+        }
+        if brief.view.findings.tests.state == "red" && world.rng.chance(80) {
+            world.repo.files.insert("spec.txt".into(), "GREEN\n".into());
+        }
+        let text = match world.rng.below(20) {
+            0 => b"not json".to_vec(),
+            _ => serde_json::to_vec(&json!({"schema_version": 1, "decisions": decisions})).expect("JSON"),
+        };
+        world.decisions = Some(text);
+        drop(world);
+        World::tick(&self.0, "edited");
+        let outcome = if habit < 8 { AgentOutcome::Crashed("exit code 1".into()) } else { AgentOutcome::Completed };
+        report(outcome)
+    }
+}
+
+/// Removes the defect that a finding's text names.
+fn fix(world: &mut World, _id: FindingId, text: &str) {
+    let Some(n) = text.split("defect ").nth(1).and_then(|rest| rest.split(' ').next()).map(str::to_owned) else { return };
+    let marker = format!("DEFECT {n})");
+    for content in world.repo.files.values_mut() {
+        *content = content.replace(&marker, &format!("checked({n}))"));
+    }
+}
+
+pub(crate) struct SimVerifier(pub(crate) Shared);
+
+impl Verifier for SimVerifier {
+    fn verify(&self, dir: Option<&Utf8Path>, _reporter: &dyn Reporter) -> VerifyReport {
+        World::tick(&self.0, "verify");
+        let world = self.0.borrow();
+        let files = match dir {
+            None => &world.repo.files,
+            Some(dir) => {
+                let sha = Sha::parse(dir.file_name().unwrap_or_default()).expect("a sha");
+                world.repo.at(&sha)
+            }
+        };
+        let red = files.get("spec.txt").is_some_and(|text| text.contains("RED"));
+        let state = if red { VerifyState::Red } else { VerifyState::Green };
+        VerifyReport { state, why: "the spec test".into(), log: "log".into(), tests: Some(3), skipped: Some(0) }
+    }
+}
+
+pub(crate) struct SimStore(pub(crate) Shared);
+
+impl Store for SimStore {
+    fn lock(&self) -> Result<Held, StoreError> {
+        Ok(Held::new(Box::new(())))
+    }
+
+    fn load(&self, _held: Option<&Held>) -> Result<Loaded, StoreError> {
+        Ok(self.0.borrow().state.clone().map_or(Loaded::Absent, |state| Loaded::Known(Box::new(state))))
+    }
+
+    fn save(&self, _held: &Held, summary: &Summary) -> Result<(), StoreError> {
+        if self.0.borrow().state.as_ref() == Some(summary) {
+            return Ok(());
+        }
+        World::tick(&self.0, "save");
+        // What is written is what JSON can carry.
+        let text = serde_json::to_vec(summary).expect("JSON");
+        self.0.borrow_mut().state = Some(serde_json::from_slice(&text).expect("reads back"));
+        World::tick(&self.0, "saved");
+        Ok(())
+    }
+
+    fn path(&self) -> Utf8PathBuf {
+        "summary.json".into()
+    }
+
+    fn write_brief(&self, _: &Held, files: &BriefFiles) -> Result<(Utf8PathBuf, Utf8PathBuf, Utf8PathBuf), StoreError> {
+        let mut world = self.0.borrow_mut();
+        world.findings.clone_from(&files.findings_json);
+        world.decisions = None;
+        Ok(("findings.json".into(), "decisions.json".into(), "spec.md".into()))
+    }
+
+    fn read_decisions(&self) -> Result<Option<Vec<u8>>, StoreError> {
+        Ok(self.0.borrow().decisions.clone())
+    }
+}
+
+pub(crate) struct SimClock(pub(crate) Shared);
+
+impl Clock for SimClock {
+    fn now(&self) -> Timestamp {
+        self.0.borrow().now
+    }
+
+    fn monotonic(&self) -> Duration {
+        let start: Timestamp = "2026-01-01T00:00:00Z".parse().expect("a time");
+        Duration::try_from(self.0.borrow().now.duration_since(start)).expect("forward")
+    }
+
+    fn sleep(&self, time: Duration) -> Woken {
+        World::tick(&self.0, "sleep");
+        self.0.borrow_mut().advance(time);
+        Woken::Elapsed
+    }
+
+    fn interrupted(&self) -> bool {
+        false
+    }
+}
+
+pub(crate) struct Silent;
+
+impl Reporter for Silent {
+    fn tell(&self, _event: Event) {}
+}
+
+/// Login of the account that posts.
+pub(crate) fn poster() -> &'static str {
+    ME
+}

@@ -1,0 +1,333 @@
+//! The simulated world: one pull request, its reviewers, its clock, and the faults that may strike at any port call.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use pushback::review::comment::{
+    AccountKind, Anchor, Association, Author, Channel, Comment, ReviewState, Side, Thread,
+};
+use pushback::review::ids::{Login, Sha};
+use pushback::review::summary::Summary;
+
+use super::repo::{Files, Repo};
+
+/// A small random generator: the same seed gives the same world.
+#[derive(Clone, Debug)]
+pub(crate) struct Rng(u64);
+
+impl Rng {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
+    }
+
+    pub(crate) fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 11
+    }
+
+    pub(crate) fn below(&mut self, n: u64) -> u64 {
+        self.next() % n.max(1)
+    }
+
+    pub(crate) fn chance(&mut self, percent: u64) -> bool {
+        self.below(100) < percent
+    }
+
+    pub(crate) fn pick<'a, T>(&mut self, from: &'a [T]) -> &'a T {
+        &from[usize::try_from(self.below(from.len() as u64)).expect("small")]
+    }
+}
+
+/// A defect: a line that reads `DEFECT <n>` in a file. Gone from the tree = fixed.
+#[derive(Clone, Debug)]
+pub(crate) struct Defect {
+    pub(crate) n: u32,
+    pub(crate) path: String,
+    pub(crate) level: &'static str,
+    pub(crate) bot: &'static str,
+}
+
+/// Thrown through the engine to stand for SIGKILL.
+pub(crate) struct Killed;
+
+pub(crate) struct World {
+    pub(crate) rng: Rng,
+    pub(crate) now: Timestamp,
+    pub(crate) repo: Repo,
+    pub(crate) base: Sha,
+    pub(crate) comments: Vec<Comment>,
+    pub(crate) threads: Vec<Thread>,
+    pub(crate) body: String,
+    pub(crate) foreign: String,
+    pub(crate) defects: Vec<Defect>,
+    pub(crate) bots: Vec<&'static str>,
+    pub(crate) pending: Vec<(Timestamp, &'static str, Sha)>,
+    pub(crate) reviewed: BTreeMap<&'static str, BTreeSet<Sha>>,
+    pub(crate) next_id: u64,
+    pub(crate) state: Option<Summary>,
+    pub(crate) decisions: Option<Vec<u8>>,
+    pub(crate) findings: String,
+    pub(crate) briefs: Vec<String>,
+    pub(crate) ops: u64,
+    pub(crate) kill_at: Option<u64>,
+    pub(crate) faults: u64,
+    pub(crate) merged: bool,
+    pub(crate) log: Vec<String>,
+    pub(crate) person_pushes: u32,
+}
+
+pub(crate) const ME: &str = "dev";
+
+pub(crate) fn bot(name: &str) -> Author {
+    Author { login: Login::new(name), kind: AccountKind::Bot }
+}
+
+pub(crate) fn me() -> Author {
+    Author { login: Login::new(ME), kind: AccountKind::Person }
+}
+
+impl World {
+    pub(crate) fn new(seed: u64) -> Rc<RefCell<Self>> {
+        let mut rng = Rng::new(seed);
+        let bots: Vec<&'static str> = match rng.below(3) {
+            0 => vec!["chatgpt-codex-connector"],
+            1 => vec!["coderabbitai"],
+            _ => vec!["chatgpt-codex-connector", "coderabbitai"],
+        };
+        let mut defects = Vec::new();
+        let mut files = Files::new();
+        for n in 0..=u32::try_from(rng.below(4)).expect("small") {
+            let path = format!("src/part{}.rs", rng.below(3));
+            let level = *rng.pick(&["P1", "P2", "P2", "P3", "nit"]);
+            let name = *rng.pick(&bots);
+            let text = files.entry(path.clone()).or_insert_with(|| (0..20).map(|k| format!("fn line{k}() {{}}\n")).collect());
+            text.push_str(&format!("let value{n} = compute(DEFECT {n});\n"));
+            text.push_str(&format!("fn after{n}() {{}}\n"));
+            defects.push(Defect { n, path, level, bot: name });
+        }
+        if rng.chance(30) {
+            files.insert("spec.txt".into(), "RED\n".into());
+        }
+        let base: Files = [("README".to_owned(), "base\n".to_owned())].into();
+        files.extend(base.clone());
+        let (repo, base) = Repo::new(base, files);
+        let foreign = format!("People wrote this {}.\r\nIt stays.\n", rng.below(1000));
+        let now: Timestamp = "2026-01-05T10:00:00Z".parse().expect("a time");
+        let head = repo.head.clone();
+        let world = Self {
+            rng,
+            now,
+            repo,
+            base,
+            comments: Vec::new(),
+            threads: Vec::new(),
+            body: foreign.clone(),
+            foreign,
+            defects,
+            bots,
+            pending: Vec::new(),
+            reviewed: BTreeMap::new(),
+            next_id: 100,
+            state: None,
+            decisions: None,
+            findings: String::new(),
+            briefs: Vec::new(),
+            ops: 0,
+            kill_at: None,
+            faults: 0,
+            merged: false,
+            log: Vec::new(),
+            person_pushes: 0,
+        };
+        let world = Rc::new(RefCell::new(world));
+        world.borrow_mut().schedule(&head);
+        world
+    }
+
+    /// Counts a port call; a kill strikes here.
+    pub(crate) fn tick(world: &Rc<RefCell<Self>>, what: &str) {
+        let kill = {
+            let mut world = world.borrow_mut();
+            world.ops += 1;
+            let n = world.ops;
+            world.log.push(format!("{n} {what}"));
+            world.kill_at == Some(n)
+        };
+        if kill {
+            std::panic::resume_unwind(Box::new(Killed));
+        }
+    }
+
+    fn schedule(&mut self, head: &Sha) {
+        for name in self.bots.clone() {
+            let delay = 20 + self.rng.below(400);
+            let at = self.now + Duration::from_secs(delay);
+            self.pending.push((at, name, head.clone()));
+        }
+    }
+
+    pub(crate) fn pushed(world: &Rc<RefCell<Self>>, sha: &Sha) {
+        let mut world = world.borrow_mut();
+        world.repo.remote = sha.clone();
+        world.schedule(sha);
+    }
+
+    /// Lets time pass: reviewers that are due speak.
+    pub(crate) fn advance(&mut self, by: Duration) {
+        self.now += by;
+        let due: Vec<_> = self.pending.iter().filter(|(at, ..)| *at <= self.now).cloned().collect();
+        self.pending.retain(|(at, ..)| *at > self.now);
+        for (_, name, head) in due {
+            self.review(name, &head);
+        }
+    }
+
+    fn id(&mut self) -> u64 {
+        self.next_id += 1 + self.rng.below(3);
+        self.next_id
+    }
+
+    fn badge(defect: &Defect) -> String {
+        let title = format!("Guard the value {} before it is used", defect.n);
+        if defect.bot == "coderabbitai" {
+            let level = match defect.level {
+                "P1" => "_🔴 Critical_",
+                "P2" => "_🟠 Major_",
+                "P3" => "_🟡 Minor_",
+                _ => "_🔵 Trivial_",
+            };
+            return format!("_⚠️ Potential issue_ | {level}\n\n**{title}**\n\nThe call `compute` gets defect {} unchecked.", defect.n);
+        }
+        if defect.level == "nit" {
+            return format!("nit: {title}");
+        }
+        let level = defect.level;
+        format!(
+            "**<sub><sub>![{level} Badge](https://img.shields.io/badge/{level}-orange?style=flat)</sub></sub>  {title}**\n\nThe call `compute` gets defect {} unchecked.\n\nUseful? React with 👍 / 👎.",
+            defect.n
+        )
+    }
+
+    /// A bot reviews a commit: one comment for each of its defects that is still there and has no live thread.
+    fn review(&mut self, name: &'static str, head: &Sha) {
+        if self.repo.remote != *head {
+            return;
+        }
+        let review_id = self.id();
+        let files = self.repo.at(head).clone();
+        let mut said = 0;
+        for defect in self.defects.clone().into_iter().filter(|defect| defect.bot == name) {
+            let Some(text) = files.get(&defect.path) else { continue };
+            let marker = format!("DEFECT {}", defect.n);
+            let Some(line) = text.lines().position(|line| line.contains(&marker)) else { continue };
+            let body = Self::badge(&defect);
+            let known = self.comments.iter().any(|comment| comment.body == body);
+            let again = self.rng.chance(25);
+            if known && !again {
+                continue;
+            }
+            said += 1;
+            self.inline(name, head, review_id, &defect.path, u32::try_from(line + 1).expect("small"), &body);
+        }
+        let state = if said == 0 && name == "coderabbitai" { ReviewState::Approved } else { ReviewState::Commented };
+        if said == 0 && name == "chatgpt-codex-connector" {
+            let body = format!("Codex Review: Didn't find any major issues. Keep them coming!\n\n**Reviewed commit:** `{}`", head.short());
+            let id = self.id();
+            self.push_comment(id, Channel::Conversation, bot(name), body, None, None, None);
+        } else {
+            let body = if name == "coderabbitai" { format!("**Actionable comments posted: {said}**") } else { "### 💡 Codex Review\n\nHere are some automated review suggestions for this pull request.".to_owned() };
+            self.push_comment(review_id, Channel::Review, bot(name), body, None, Some((state, head.clone())), None);
+        }
+        self.reviewed.entry(name).or_default().insert(head.clone());
+    }
+
+    fn inline(&mut self, name: &str, head: &Sha, review: u64, path: &str, line: u32, body: &str) {
+        let id = self.id();
+        let anchor = Anchor {
+            path: path.to_owned(),
+            side: Side::Right,
+            line: Some(line),
+            start_line: None,
+            original_line: Some(line),
+            original_start_line: None,
+            original_commit: Some(head.clone()),
+            commit: Some(head.clone()),
+            whole_file: false,
+            hunk: format!("@@ -0,0 +{line} @@\n+let value = compute();"),
+        };
+        self.push_comment(id, Channel::Inline, bot(name), body.to_owned(), Some(anchor), None, None);
+        if let Some(comment) = self.comments.last_mut() {
+            comment.review_id = Some(review);
+        }
+        self.threads.push(Thread {
+            node_id: format!("T{id}"),
+            root: id,
+            comments: vec![id],
+            resolved: false,
+            resolved_by: None,
+            outdated: false,
+            may_resolve: true,
+            minimised: Vec::new(),
+        });
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "one row of a comment")]
+    fn push_comment(
+        &mut self,
+        id: u64,
+        channel: Channel,
+        author: Author,
+        body: String,
+        anchor: Option<Anchor>,
+        review: Option<(ReviewState, Sha)>,
+        reply_to: Option<u64>,
+    ) {
+        self.comments.push(Comment {
+            id,
+            channel,
+            author: Some(author),
+            association: Association::Collaborator,
+            body,
+            created_at: self.now,
+            updated_at: self.now,
+            url: format!("https://forge.example/c/{id}"),
+            anchor,
+            in_reply_to: reply_to,
+            review_id: None,
+            review_state: review.as_ref().map(|(state, _)| *state),
+            review_commit: review.map(|(_, sha)| sha),
+        });
+    }
+
+    /// We reply or comment.
+    pub(crate) fn post(&mut self, root: Option<u64>, body: &str) -> u64 {
+        let id = self.id();
+        match root {
+            Some(root) => {
+                let anchor = self.comments.iter().find(|c| c.id == root && c.channel == Channel::Inline).and_then(|c| c.anchor.clone());
+                self.push_comment(id, Channel::Inline, me(), body.to_owned(), anchor, None, Some(root));
+                if let Some(thread) = self.threads.iter_mut().find(|thread| thread.root == root) {
+                    thread.comments.push(id);
+                }
+            }
+            None => self.push_comment(id, Channel::Conversation, me(), body.to_owned(), None, None, None),
+        }
+        id
+    }
+
+    /// A person pushes an unrelated file.
+    pub(crate) fn person_pushes(&mut self) {
+        let parent = self.repo.remote.clone();
+        let mut files = self.repo.at(&parent).clone();
+        self.person_pushes += 1;
+        files.insert(format!("notes{}.txt", self.person_pushes), "by a person\n".into());
+        let sha = self.repo.add(&parent, files, "a person's commit");
+        self.repo.remote = sha.clone();
+        self.schedule(&sha);
+    }
+}
