@@ -1,1 +1,2 @@
 //! Tests that see the program from outside.
+mod process;
