@@ -12,6 +12,7 @@ pub mod clean;
 pub mod clock;
 pub mod environment;
 mod fresh;
+pub mod runs;
 pub mod signals;
 mod spawn;
 pub mod supervise;

@@ -1,2 +1,4 @@
 //! Tests that see the program from outside.
+mod agent;
 mod process;
+mod prompts;

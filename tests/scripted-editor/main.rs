@@ -225,7 +225,8 @@ fn misbehave(word: &str) -> Done {
             for _ in 0..10 {
                 Command::new(std::env::current_exe()?).args(["__storm", &until.to_string()]).spawn()?;
             }
-            Ok(sleep(Duration::from_millis(100)))
+            sleep(Duration::from_millis(100));
+            Ok(())
         }
         "flood" => repeat(&[b"line of a flood\n".repeat(4096)].concat(), 1 << 30),
         "long-line" => repeat(&vec![b'x'; 65536], 100 << 20).and_then(|()| repeat(b"\n", 1)),
@@ -249,10 +250,11 @@ fn repeat(piece: &[u8], bytes: usize) -> Done {
 fn storm(until: u64) -> ExitCode {
     let started = Instant::now();
     while started.elapsed() < Duration::from_millis(2) {}
-    if std::time::UNIX_EPOCH.elapsed().is_ok_and(|now| now.as_secs() < until) {
-        if let Ok(program) = std::env::current_exe() {
-            let _ = Command::new("setsid").arg(program).args(["__storm", &until.to_string()]).spawn();
-        }
+    if std::time::UNIX_EPOCH.elapsed().is_ok_and(|now| now.as_secs() < until)
+        && let Ok(program) = std::env::current_exe()
+    {
+        // Out of processes is one way for a storm to end.
+        let _ = Command::new("setsid").arg(program).args(["__storm", &until.to_string()]).spawn();
     }
     ExitCode::SUCCESS
 }
