@@ -2,3 +2,4 @@
 mod agent;
 mod process;
 mod prompts;
+mod verify;

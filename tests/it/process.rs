@@ -336,3 +336,25 @@ fn fm_45_arguments_and_environment_are_not_in_the_supervisors_command_line() {
     assert_eq!(text(&run.end().stdout_path), "pushback __supervise ");
     assert!(!format!("{:?}", run.spec).contains("canary"));
 }
+
+/// Runs this test again, alone, as if from within a run.
+#[test]
+fn a_call_from_within_a_run_is_seen() {
+    if let Ok(wanted) = std::env::var("NESTED_WANTED") {
+        assert_eq!(pushback::process::nested().to_string(), wanted);
+        return;
+    }
+    let check = |id: Option<&str>, wanted: &str| {
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.args(["--exact", "process::a_call_from_within_a_run_is_seen"]).env("NESTED_WANTED", wanted);
+        match id {
+            Some(id) => command.env("PUSHBACK_RUN_ID", id),
+            None => command.env_remove("PUSHBACK_RUN_ID"),
+        };
+        let output = command.output().unwrap();
+        assert!(output.status.success() && String::from_utf8_lossy(&output.stdout).contains("1 passed"), "{id:?}");
+    };
+    check(Some("abc"), "true");
+    check(Some(""), "false");
+    check(None, "false");
+}
