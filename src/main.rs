@@ -1,2 +1,9 @@
 //! The `pushback` program.
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    if std::env::args_os().nth(1).is_some_and(|arg| arg == pushback::process::SUPERVISE) {
+        return pushback::process::supervise::main();
+    }
+    ExitCode::SUCCESS
+}

@@ -4,10 +4,14 @@
 #[path = "../fake-github/forge/mod.rs"]
 mod forge;
 
+mod agent;
 mod architecture;
 mod classify;
 mod fake_github;
 mod git;
 mod licences;
+mod process;
+mod prompts;
 mod repo;
 mod store;
+mod verify;

@@ -1,0 +1,100 @@
+//! What every editor is started with: environment, folder, limits, and the words about what it does.
+
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use camino::Utf8PathBuf;
+use secrecy::{ExposeSecret, SecretString};
+
+use super::prompt::Prompts;
+use crate::ports::{AgentOutcome, AgentReport, Brief, Event, Reporter};
+use crate::process::clean::one_line;
+use crate::process::environment::{Environment, Source, ours};
+use crate::process::{Ended, ProcessError, Spec, Supervisor, fresh_id, runs};
+
+/// Time between two words about what the editor does.
+const TELL: Duration = Duration::from_millis(100);
+
+/// How an editor is set up.
+#[derive(Clone)]
+pub struct Setup {
+    /// Program and arguments, where the configuration names them.
+    pub command: Vec<String>,
+    /// Command line put in front, for example a sandbox.
+    pub wrap: Vec<String>,
+    /// Limit of one run.
+    pub timeout: Duration,
+    /// Longest silence.
+    pub silence: Option<Duration>,
+    /// Names of our variables that it gets too.
+    pub env: Vec<String>,
+    /// Values that it must not get under any name: the tokens in use.
+    pub secrets: Vec<SecretString>,
+    /// Where it works.
+    pub worktree: Utf8PathBuf,
+    /// Where the output of runs is kept.
+    pub runs: Utf8PathBuf,
+    /// Templates.
+    pub prompts: Prompts,
+    /// Who runs it.
+    pub supervisor: Supervisor,
+    /// Asked all the time: true ends it.
+    pub stop: Rc<dyn Fn() -> bool>,
+}
+
+impl Setup {
+    /// Prepares a run of the editor: its environment is complete, its program is still to be named.
+    pub(super) fn spec(&self, brief: &Brief) -> std::io::Result<Spec> {
+        let run_id = fresh_id();
+        let folder = runs::folder(&self.runs, &format!("agent-{}", brief.round), &run_id)?;
+        let gh_config = folder.join("gh");
+        runs::private(&gh_config)?;
+        let secrets: Vec<String> = self.secrets.iter().map(|secret| secret.expose_secret().to_owned()).collect();
+        let source =
+            Source { ours: &ours(), names: &self.env, secrets: &secrets, gh_config: &gh_config, run_id: &run_id };
+        let mut environment = Environment::new(&source);
+        environment.set("PUSHBACK_FINDINGS", brief.findings.as_str());
+        environment.set("PUSHBACK_DECISIONS", brief.decisions.as_str());
+        environment.set("PUSHBACK_SPEC", brief.spec.as_str());
+        environment.set("PUSHBACK_ROUND", &brief.round.to_string());
+        let mut spec = Spec::new("", &self.worktree, folder);
+        spec.run_id = run_id;
+        spec.wrap.clone_from(&self.wrap);
+        spec.env = environment.into_vars();
+        spec.wall = self.timeout.min(brief.time_left);
+        spec.silence = self.silence;
+        Ok(spec)
+    }
+
+    /// Runs it, and tells what it says.
+    pub(super) fn run(&self, name: &str, spec: &Spec, reporter: &dyn Reporter) -> Result<Ended, ProcessError> {
+        let started = Instant::now();
+        let mut told: Option<Instant> = None;
+        let mut say = |line: &str| {
+            let doing = one_line(line, 200);
+            if !doing.is_empty() && told.is_none_or(|last| last.elapsed() >= TELL) {
+                told = Some(Instant::now());
+                reporter.tell(Event::Agent { name: name.to_owned(), elapsed: started.elapsed(), doing });
+            }
+        };
+        self.supervisor.run(spec, &mut say, &*self.stop)
+    }
+}
+
+/// Returns the report of an editor that was not started.
+pub(super) fn not_started(outcome: AgentOutcome) -> AgentReport {
+    AgentReport { outcome, seconds: 0, tokens: 0, cost_usd: 0.0, swept: 0, swept_clean: true, log: None }
+}
+
+/// Returns the report of an editor that ran and told no figures.
+pub(super) fn ran(outcome: AgentOutcome, ended: &Ended) -> AgentReport {
+    AgentReport {
+        outcome,
+        seconds: Duration::from_secs_f64(ended.seconds.max(0.0)).as_secs(),
+        tokens: 0,
+        cost_usd: 0.0,
+        swept: ended.swept,
+        swept_clean: ended.clean,
+        log: Some(ended.stdout_path.clone()),
+    }
+}

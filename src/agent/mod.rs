@@ -1,0 +1,46 @@
+//! The editors: one file a program, each an [`Agent`](crate::ports::Agent). They start it, and say how it ended.
+//!
+//! What an editor claims is never believed here or elsewhere; whether it changed anything is for the repository to say.
+mod command;
+mod launch;
+mod outcome;
+pub mod prompt;
+
+use std::os::unix::fs::PermissionsExt;
+
+use camino::Utf8Path;
+
+pub use command::CommandAgent;
+pub use launch::Setup;
+pub use outcome::environment_failure;
+
+/// Programs known as editors, in the order in which one is chosen.
+pub const KNOWN: [&str; 4] = ["claude", "codex", "opencode", "aider"];
+
+/// Returns the known editors that this `PATH` offers.
+pub fn detect(path: &str) -> Vec<&'static str> {
+    let runs =
+        |file: &Utf8Path| file.metadata().is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0);
+    let offered = |name: &&str| path.split(':').any(|dir| dir.starts_with('/') && runs(&Utf8Path::new(dir).join(name)));
+    KNOWN.into_iter().filter(offered).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn editors_are_found_on_the_path_and_nowhere_else() {
+        let temp = tempfile::tempdir().unwrap();
+        let dir = Utf8Path::from_path(temp.path()).unwrap();
+        for (name, mode) in [("codex", 0o755), ("claude", 0o644), ("opencode", 0o700)] {
+            fs::write(dir.join(name), "").unwrap();
+            fs::set_permissions(dir.join(name), fs::Permissions::from_mode(mode)).unwrap();
+        }
+        fs::create_dir(dir.join("aider")).unwrap();
+        assert_eq!(detect(&format!("/no/such:{dir}")), ["codex", "opencode"]);
+        assert_eq!(detect("::relative"), [""; 0]);
+    }
+}
