@@ -93,7 +93,7 @@ impl Api {
                 found.push(candidate(pull, &path)?);
             }
         }
-        found.sort_by(|a, b| b.number.cmp(&a.number));
+        found.sort_by_key(|pull| std::cmp::Reverse(pull.number));
         Ok(found)
     }
 

@@ -6,4 +6,6 @@ mod forge;
 
 mod architecture;
 mod fake_github;
+mod github;
 mod licences;
+mod loopback;
