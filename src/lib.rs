@@ -2,6 +2,7 @@
 pub mod agent;
 pub mod config;
 pub mod git;
+pub mod github;
 pub mod ports;
 pub mod process;
 pub mod report;

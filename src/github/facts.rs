@@ -1,0 +1,215 @@
+//! Facts around a pull request: account, permissions, checks, branch rules, reactions, bots seen lately.
+//!
+//! Decides when a fact is unknown (a right is missing) and when the whole reading fails (anything else).
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::thread;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::convert;
+use super::fault::Fault;
+use super::rest::{Api, Seen, parallel, part};
+use super::wire;
+use crate::review::comment::{AccountKind, Author};
+use crate::review::ids::{Login, RepoSlug, Sha};
+use crate::review::observation::{BranchRules, Check, Permission, Reaction, Reading};
+
+const ACCOUNT_AGE: Duration = Duration::from_secs(86_400);
+const BOTS_AGE: Duration = Duration::from_secs(86_400);
+const PERMISSION_AGE: Duration = Duration::from_secs(600);
+
+/// The checks of a commit, and the oldest sign that it was there.
+#[derive(Debug)]
+pub(crate) struct Checks {
+    /// All of them, or why not.
+    pub(crate) reading: Reading<Vec<Check>>,
+    /// The oldest of them.
+    pub(crate) oldest: Option<Timestamp>,
+}
+
+/// An account as it is kept between readings.
+#[derive(Serialize, Deserialize)]
+struct KeptAccount {
+    login: Login,
+    kind: AccountKind,
+}
+
+/// Waits for a reader. One that stopped by a defect of ours is a failed reading.
+pub(crate) fn joined<T>(handle: thread::ScopedJoinHandle<'_, Result<T, Fault>>) -> Result<T, Fault> {
+    handle.join().unwrap_or_else(|_| Err(Fault::failed("a reading", "its reader stopped")))
+}
+
+/// Splits a fault that only hides one fact from one that fails the reading.
+fn hidden<T>(result: Result<T, Fault>, what: &str) -> Result<Result<T, String>, Fault> {
+    match result {
+        Ok(value) => Ok(Ok(value)),
+        Err(fault) => fault.hides(what).map(Err).ok_or(fault),
+    }
+}
+
+impl Api {
+    /// Learns the account of the token: `/user`, else GraphQL, else unknown.
+    pub(crate) fn account(&self) -> Result<Option<Author>, Fault> {
+        if let Some(kept) = self.kept::<KeptAccount>("account", ACCOUNT_AGE) {
+            return Ok(Some(Author { login: kept.login, kind: kept.kind }));
+        }
+        let user = match self.one::<wire::User>("user") {
+            Ok(seen) => Some(seen.value),
+            Err(fault) if fault.hides("").is_some() => match self.viewer() {
+                Ok(login) => Some(wire::User { login, kind: None }),
+                Err(fault) if fault.hides("").is_some() => None,
+                Err(fault) => return Err(fault),
+            },
+            Err(fault) => return Err(fault),
+        };
+        let Some(user) = user else { return Ok(None) };
+        let mut author = convert::author(&user);
+        // Of one's own account GraphQL tells no type, but only apps have this ending.
+        if user.login.ends_with("[bot]") {
+            author.kind = AccountKind::Bot;
+        }
+        self.keep("account", KeptAccount { login: author.login.clone(), kind: author.kind });
+        Ok(Some(author))
+    }
+
+    /// Asks what an account may do in the repository.
+    pub(crate) fn permission(&self, slug: &RepoSlug, login: &Login) -> Result<Permission, Fault> {
+        let name = format!("permission {slug} {login}").to_ascii_lowercase();
+        if let Some(known) = self.kept(&name, PERMISSION_AGE) {
+            return Ok(known);
+        }
+        let path = format!("{}/collaborators/{}/permission", repo(slug), part(login.as_str()));
+        let permission = match self.one::<wire::Access>(&path) {
+            Ok(seen) => convert::permission(&seen.value),
+            Err(Fault::Denied { .. }) => Permission::Unasked,
+            Err(Fault::NotThere { .. }) => Permission::Read,
+            Err(fault) => return Err(fault),
+        };
+        self.keep(&name, permission);
+        Ok(permission)
+    }
+
+    /// Asks for several accounts.
+    pub(crate) fn permissions(
+        &self,
+        slug: &RepoSlug,
+        logins: BTreeSet<Login>,
+    ) -> Result<BTreeMap<Login, Permission>, Fault> {
+        let all = parallel(logins.into_iter().collect(), 8, |login| {
+            let permission = self.permission(slug, &login)?;
+            Ok((login, permission))
+        })?;
+        Ok(all.into_iter().collect())
+    }
+
+    /// Reads check runs and commit statuses of a commit.
+    pub(crate) fn checks(&self, slug: &RepoSlug, sha: &Sha) -> Result<Checks, Fault> {
+        let at = format!("{}/commits/{sha}", repo(slug));
+        let (runs, statuses) = thread::scope(|scope| {
+            let runs =
+                scope.spawn(|| self.list::<wire::CheckRuns>(&format!("{at}/check-runs?filter=latest&per_page=100")));
+            let statuses = self.list::<wire::Combined>(&format!("{at}/status?per_page=100"));
+            (joined(runs), statuses)
+        });
+        let (runs, statuses) = (hidden(runs, "check runs")?, hidden(statuses, "commit statuses")?);
+        let runs = runs.map(|s| s.value.into_iter().flat_map(|page| page.check_runs).collect::<Vec<_>>());
+        let statuses = statuses.map(|s| s.value.into_iter().flat_map(|page| page.statuses).collect::<Vec<_>>());
+        let started = runs.iter().flatten().filter_map(|run| run.started_at);
+        let oldest = started.chain(statuses.iter().flatten().filter_map(|status| status.created_at)).min();
+        let reading = match (runs, statuses) {
+            (Ok(runs), Ok(statuses)) => Reading::Known(checks_of(runs, statuses)),
+            (Err(one), Err(other)) => Reading::Unknown(format!("{one}; {other}")),
+            (Err(why), Ok(_)) | (Ok(_), Err(why)) => Reading::Unknown(why),
+        };
+        Ok(Checks { reading, oldest })
+    }
+
+    /// Reads what rulesets and classic protection require of a branch.
+    pub(crate) fn rules(&self, slug: &RepoSlug, branch: &str) -> Result<Reading<BranchRules>, Fault> {
+        let (repo, branch) = (repo(slug), part(branch));
+        let (sets, classic) = thread::scope(|scope| {
+            let sets =
+                scope.spawn(|| self.list::<Vec<wire::Rule>>(&format!("{repo}/rules/branches/{branch}?per_page=100")));
+            let classic = self.one::<wire::Protection>(&format!("{repo}/branches/{branch}/protection"));
+            (joined(sets), classic)
+        });
+        let (mut rules, sets_read) = match sets {
+            Ok(seen) => (convert::rules(&seen.value.concat()), true),
+            Err(Fault::NotThere { .. }) => (BranchRules::default(), false),
+            Err(fault) => match fault.hides("branch rules") {
+                Some(why) => return Ok(Reading::Unknown(why)),
+                None => return Err(fault),
+            },
+        };
+        match classic {
+            Ok(seen) => convert::protect(&mut rules, &seen.value),
+            Err(Fault::NotThere { message, .. }) if sets_read || message.contains("not protected") => {}
+            Err(fault) => match fault.hides("branch protection") {
+                Some(why) => return Ok(Reading::Unknown(why)),
+                None => return Err(fault),
+            },
+        }
+        rules.checks.sort();
+        rules.checks.dedup();
+        Ok(Reading::Known(rules))
+    }
+
+    /// Reads the reactions of bots on the description or on one conversation comment.
+    pub(crate) fn reactions(&self, path: &str, on: Option<u64>) -> Result<Seen<Vec<Reaction>>, Fault> {
+        let seen = self.list::<Vec<wire::Reaction>>(&format!("{path}/reactions?per_page=100"))?;
+        let all = seen.value.iter().flatten().filter_map(|wire| convert::reaction(wire, on)).collect();
+        Ok(Seen { value: all, changed: seen.changed })
+    }
+
+    /// Learns which bots wrote on the repository's last ten pull requests. Three requests a day, no more.
+    pub(crate) fn recent_bots(&self, slug: &RepoSlug) -> Reading<BTreeSet<Login>> {
+        let name = format!("bots {slug}").to_ascii_lowercase();
+        if let Some(known) = self.kept(&name, BOTS_AGE) {
+            return Reading::Known(known);
+        }
+        match self.ask_recent_bots(slug) {
+            Ok(bots) => {
+                self.keep(&name, &bots);
+                Reading::Known(bots)
+            }
+            Err(fault) => Reading::Unknown(fault.tell(&slug.to_string()).to_string()),
+        }
+    }
+
+    fn ask_recent_bots(&self, slug: &RepoSlug) -> Result<BTreeSet<Login>, Fault> {
+        let repo = repo(slug);
+        let newest = "sort=updated&direction=desc&per_page=100";
+        let (pulls, talk, inline) = thread::scope(|scope| {
+            let pulls = scope.spawn(|| {
+                self.one::<Vec<wire::Listed>>(&format!(
+                    "{repo}/pulls?state=all&sort=created&direction=desc&per_page=10"
+                ))
+            });
+            let talk = scope.spawn(|| self.one::<Vec<wire::Elsewhere>>(&format!("{repo}/issues/comments?{newest}")));
+            let inline = self.one::<Vec<wire::Elsewhere>>(&format!("{repo}/pulls/comments?{newest}"));
+            (joined(pulls), joined(talk), inline)
+        });
+        let numbers: BTreeSet<u64> = pulls?.value.iter().map(|pull| pull.number).collect();
+        let all = talk?.value.into_iter().chain(inline?.value);
+        let here = |comment: &wire::Elsewhere| {
+            let url = comment.pull_request_url.as_ref().or(comment.issue_url.as_ref());
+            let number = url.and_then(|url| url.rsplit('/').next()).and_then(|number| number.parse().ok());
+            number.is_some_and(|number: u64| numbers.contains(&number))
+        };
+        let authors = all.filter(here).filter_map(|comment| comment.user.as_ref().map(convert::author));
+        Ok(authors.filter(|author| author.kind == AccountKind::Bot).map(|author| author.login).collect())
+    }
+}
+
+fn checks_of(runs: Vec<wire::CheckRun>, statuses: Vec<wire::Status>) -> Vec<Check> {
+    let runs: BTreeMap<u64, wire::CheckRun> = runs.into_iter().map(|run| (run.id, run)).collect();
+    runs.values().map(convert::check_run).chain(statuses.iter().map(convert::status)).collect()
+}
+
+/// Returns the path of a repository.
+pub(crate) fn repo(slug: &RepoSlug) -> String {
+    format!("repos/{}/{}", part(&slug.owner), part(&slug.name))
+}

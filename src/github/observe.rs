@@ -1,0 +1,308 @@
+//! One complete reading of a pull request. Decides which requests go out together, what the last reading lets us skip,
+//! and when two readings do not fit each other.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::thread;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::convert;
+use super::facts::{Checks, joined, repo};
+use super::fault::Fault;
+use super::forge::Github;
+use super::graphql::KeptThread;
+use super::rest::Seen;
+use super::wire::{self, Item};
+use crate::ports::Depth;
+use crate::review::comment::{AccountKind, Author, Channel, Comment, Thread};
+use crate::review::ids::{Login, Sha};
+use crate::review::observation::{BranchRules, Observation, Permission, PullRequest, Reaction, Reading};
+
+const THREADS_AGE: Duration = Duration::from_secs(300);
+const FOREVER: Duration = Duration::from_secs(365 * 86_400);
+const TRIGGERS: usize = 3;
+const FITS: u32 = 3;
+
+/// What the last reading lets the next one ask for at once.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Plan {
+    head: Sha,
+    base: String,
+    since: Timestamp,
+    logins: BTreeSet<Login>,
+    triggers: Vec<u64>,
+}
+
+/// What stands on the pull request.
+struct Said {
+    inline: Vec<wire::Inline>,
+    reviews: Vec<wire::Review>,
+    talk: Vec<wire::Talk>,
+    changed: bool,
+}
+
+/// What hangs on head and base.
+struct About {
+    checks: Checks,
+    rules: Reading<BranchRules>,
+}
+
+/// What the first round of requests brought.
+struct First {
+    pull: Seen<wire::Pull>,
+    said: Said,
+    reactions: Seen<Vec<Reaction>>,
+    account: Option<Author>,
+    threads: Option<Vec<KeptThread>>,
+    about: Option<About>,
+    permissions: BTreeMap<Login, Permission>,
+    on_triggers: BTreeMap<u64, Vec<Reaction>>,
+    bots: Option<Reading<BTreeSet<Login>>>,
+}
+
+/// What the second round brought.
+struct Second {
+    about: About,
+    threads: Vec<KeptThread>,
+    permissions: BTreeMap<Login, Permission>,
+    reactions: Vec<Reaction>,
+    bots: Reading<BTreeSet<Login>>,
+}
+
+fn ids<T: Item>(pages: Vec<Vec<T>>) -> BTreeMap<u64, T> {
+    let mut all: BTreeMap<u64, T> = BTreeMap::new();
+    for item in pages.into_iter().flatten() {
+        // A page can repeat an item that moved while the list was read: the newest form counts.
+        if all.get(&item.id()).is_none_or(|known| known.changed() <= item.changed()) {
+            all.insert(item.id(), item);
+        }
+    }
+    all
+}
+
+fn values<T: Item>(pages: Vec<Vec<T>>) -> Vec<T> {
+    ids(pages).into_values().collect()
+}
+
+impl Github {
+    /// Reads everything once; `None` when the head or the base moved meanwhile.
+    pub(crate) fn read_once(&self, depth: Depth) -> Result<Option<Observation>, Fault> {
+        let plan: Option<Plan> = self.api.kept(&self.name("plan"), FOREVER);
+        let known = match depth {
+            Depth::Warm => self.api.kept::<Vec<KeptThread>>(&self.name("threads"), THREADS_AGE),
+            Depth::Full => None,
+        };
+        let first = self.first(plan.as_ref(), known.is_none())?;
+        let pull = self.convert_pull(&first.pull.value)?;
+        let plan = plan.filter(|plan| plan.head == pull.head && plan.base == pull.base);
+        let changed = first.pull.changed || first.said.changed || first.reactions.changed || plan.is_none();
+        let known = known.filter(|_| !changed);
+        let quiet = !changed && known.is_some();
+        let (mut said, second) = self.second(first, &pull, plan.as_ref(), known)?;
+        let threads = self.fitting(&mut said.0, second.threads)?;
+        let pull = if quiet {
+            pull
+        } else {
+            let after = self.convert_pull(&self.pull()?.value)?;
+            if after.head != pull.head || after.base != pull.base {
+                return Ok(None);
+            }
+            after
+        };
+        let since = plan.map(|plan| plan.since);
+        let second = Second { threads: Vec::new(), ..second };
+        Ok(Some(self.assemble(pull, said, second, threads, since)))
+    }
+
+    fn first(&self, plan: Option<&Plan>, with_threads: bool) -> Result<First, Fault> {
+        let (api, slug) = (&self.api, &self.at.slug);
+        thread::scope(|scope| {
+            let pull = scope.spawn(|| self.pull());
+            let inline = scope.spawn(|| self.inline());
+            let reviews =
+                scope.spawn(|| api.list::<Vec<wire::Review>>(&format!("{}/reviews?per_page=100", self.path())));
+            let talk = scope.spawn(|| api.list::<Vec<wire::Talk>>(&format!("{}/comments?per_page=100", self.issue())));
+            let reactions = scope.spawn(|| api.reactions(&self.issue(), None));
+            let account = scope.spawn(|| api.account());
+            let threads = with_threads.then(|| scope.spawn(|| api.threads(slug, self.at.number.0)));
+            let about = plan.map(|plan| scope.spawn(|| self.about(&plan.head, &plan.base)));
+            let people = plan.map(|plan| scope.spawn(|| api.permissions(slug, plan.logins.clone())));
+            let triggers = plan.map(|plan| scope.spawn(|| self.on_triggers(&plan.triggers)));
+            let bots = plan.map(|_| scope.spawn(|| Ok(api.recent_bots(slug))));
+            let pull = joined(pull)?;
+            let (inline, reviews, talk) = (joined(inline)?, joined(reviews)?, joined(talk)?);
+            let changed = inline.changed || reviews.changed || talk.changed;
+            let (inline, reviews, talk) = (values(inline.value), values(reviews.value), values(talk.value));
+            Ok(First {
+                pull,
+                said: Said { inline, reviews, talk, changed },
+                reactions: joined(reactions)?,
+                account: joined(account)?,
+                threads: threads.map(joined).transpose()?,
+                // Asked ahead: what is wrong with these is found out again where they are needed.
+                about: about.and_then(|h| joined(h).ok()),
+                permissions: people.and_then(|h| joined(h).ok()).unwrap_or_default(),
+                on_triggers: triggers.and_then(|h| joined(h).ok()).unwrap_or_default(),
+                bots: bots.and_then(|h| joined(h).ok()),
+            })
+        })
+    }
+
+    fn second(
+        &self,
+        first: First,
+        pull: &PullRequest,
+        plan: Option<&Plan>,
+        known: Option<Vec<KeptThread>>,
+    ) -> Result<((Said, Option<Author>), Second), Fault> {
+        let (api, slug) = (&self.api, &self.at.slug);
+        let First { said, account, mut permissions, on_triggers, mut reactions, .. } = first;
+        let threads = first.threads.or(known);
+        let triggers = triggers(&said.talk);
+        let missing = |known: &BTreeMap<Login, Permission>, wanted: BTreeSet<Login>| {
+            wanted.into_iter().filter(|login| !known.contains_key(login)).collect::<BTreeSet<_>>()
+        };
+        let resolvers = threads.iter().flatten().filter_map(KeptThread::thread).filter_map(|t| t.resolved_by);
+        let wanted = people(&said, pull).into_iter().chain(resolvers).collect();
+        let wanted = missing(&permissions, wanted);
+        let about = first.about.filter(|_| plan.is_some());
+        let second = thread::scope(|scope| {
+            let about = about.map_or_else(|| Err(scope.spawn(|| self.about(&pull.head, &pull.base))), Ok);
+            let read = threads.map_or_else(|| Err(scope.spawn(|| api.threads(slug, self.at.number.0))), Ok);
+            let asked = scope.spawn(|| api.permissions(slug, wanted));
+            let unseen: Vec<u64> = triggers.iter().copied().filter(|id| !on_triggers.contains_key(id)).collect();
+            let more = scope.spawn(move || self.on_triggers(&unseen));
+            let bots = first.bots.unwrap_or_else(|| api.recent_bots(slug));
+            permissions.extend(joined(asked)?);
+            let mut on_triggers = on_triggers;
+            on_triggers.extend(joined(more)?);
+            let here = on_triggers.into_iter().filter(|(id, _)| triggers.contains(id));
+            reactions.value.extend(here.flat_map(|(_, list)| list));
+            Ok(Second {
+                about: about.or_else(joined)?,
+                threads: read.or_else(joined)?,
+                permissions,
+                reactions: reactions.value,
+                bots,
+            })
+        })?;
+        Ok(((said, account), second))
+    }
+
+    /// Reads comments and threads again until they tell of the same comments. A comment that only one of them knows
+    /// was just made or deleted, or a page was cut; one that stays missing from the list is an incomplete read.
+    fn fitting(&self, said: &mut Said, mut threads: Vec<KeptThread>) -> Result<Vec<Thread>, Fault> {
+        for turn in 1.. {
+            let listed: BTreeSet<u64> = said.inline.iter().map(|comment| comment.id).collect();
+            let turned: Vec<Thread> = threads.iter().filter_map(KeptThread::thread).collect();
+            let told: BTreeSet<u64> = turned.iter().flat_map(|thread| thread.comments.iter().copied()).collect();
+            if listed == told || (turn == FITS && told.is_subset(&listed)) {
+                self.api.keep(&self.name("threads"), threads);
+                return Ok(turned);
+            }
+            if turn == FITS {
+                break;
+            }
+            let (inline, read) = thread::scope(|scope| {
+                let inline = scope.spawn(|| self.inline());
+                let read = self.api.threads(&self.at.slug, self.at.number.0);
+                (joined(inline), read)
+            });
+            said.inline = values(inline?.value);
+            threads = read?;
+        }
+        let request = format!("GET /{}/comments", self.path());
+        Err(Fault::failed(&request, "incomplete read: threads hold comments that the list does not"))
+    }
+
+    fn inline(&self) -> Result<Seen<Vec<Vec<wire::Inline>>>, Fault> {
+        self.api.list(&format!("{}/comments?sort=updated&direction=desc&per_page=100", self.path()))
+    }
+
+    fn about(&self, head: &Sha, base: &str) -> Result<About, Fault> {
+        let (checks, rules) = thread::scope(|scope| {
+            let checks = scope.spawn(|| self.api.checks(&self.at.slug, head));
+            let rules = self.api.rules(&self.at.slug, base);
+            (joined(checks), rules)
+        });
+        Ok(About { checks: checks?, rules: rules? })
+    }
+
+    fn on_triggers(&self, ids: &[u64]) -> Result<BTreeMap<u64, Vec<Reaction>>, Fault> {
+        let repo = repo(&self.at.slug);
+        let all = super::rest::parallel(ids.to_vec(), 4, |id| {
+            match self.api.reactions(&format!("{repo}/issues/comments/{id}"), Some(id)) {
+                Ok(seen) => Ok((id, seen.value)),
+                // Deleted since the list was read: nothing stands on it any more.
+                Err(Fault::NotThere { .. }) => Ok((id, Vec::new())),
+                Err(fault) => Err(fault),
+            }
+        })?;
+        Ok(all.into_iter().collect())
+    }
+
+    fn assemble(
+        &self,
+        pull: PullRequest,
+        (said, account): (Said, Option<Author>),
+        second: Second,
+        threads: Vec<Thread>,
+        since: Option<Timestamp>,
+    ) -> Observation {
+        let at = self.api.client.server_time();
+        let since = since.unwrap_or(at);
+        let plan = Plan {
+            head: pull.head.clone(),
+            base: pull.base.clone(),
+            since,
+            logins: second.permissions.keys().cloned().collect(),
+            triggers: triggers(&said.talk),
+        };
+        self.api.keep(&self.name("plan"), plan);
+        let mut comments: Vec<Comment> = said.inline.into_iter().map(convert::inline).collect();
+        comments.extend(said.reviews.into_iter().filter_map(|review| convert::review(review, at)));
+        comments.extend(said.talk.into_iter().map(convert::talk));
+        let head_since = head_since(&pull, &comments, second.about.checks.oldest, since);
+        Observation {
+            at,
+            account,
+            pr: pull,
+            comments,
+            threads,
+            reactions: second.reactions,
+            permissions: second.permissions,
+            checks: second.about.checks.reading,
+            rules: second.about.rules,
+            recent_bots: second.bots,
+            head_since: Some(head_since),
+        }
+    }
+}
+
+/// Returns since when the head is there: the oldest sign bound to it, our own first sight of it included. A sign older
+/// than the pull request comes from the same commit elsewhere.
+fn head_since(pull: &PullRequest, comments: &[Comment], check: Option<Timestamp>, seen: Timestamp) -> Timestamp {
+    let reviews = comments
+        .iter()
+        .filter(|c| c.channel == Channel::Review && c.review_commit.as_ref() == Some(&pull.head))
+        .map(|c| c.created_at);
+    let signs = reviews.chain(check).chain([seen]).filter(|at| *at >= pull.created_at);
+    signs.min().unwrap_or(seen)
+}
+
+fn people(said: &Said, pull: &PullRequest) -> BTreeSet<Login> {
+    let users = said.inline.iter().map(|c| c.user.as_ref());
+    let users =
+        users.chain(said.reviews.iter().map(|c| c.user.as_ref())).chain(said.talk.iter().map(|c| c.user.as_ref()));
+    let authors = users.flatten().map(convert::author).chain(pull.author.clone());
+    authors.filter(|author| author.kind == AccountKind::Person).map(|author| author.login).collect()
+}
+
+/// Returns the newest comments of people that carry reactions: a bot answers a request there.
+fn triggers(talk: &[wire::Talk]) -> Vec<u64> {
+    let person = |c: &&wire::Talk| c.user.as_ref().is_some_and(|u| convert::author(u).kind == AccountKind::Person);
+    let reacted = |c: &&wire::Talk| c.reactions.as_ref().is_some_and(|r| r.total_count.unwrap_or(1) > 0);
+    talk.iter().rev().filter(person).filter(reacted).take(TRIGGERS).map(|c| c.id).collect()
+}
