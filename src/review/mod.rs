@@ -17,3 +17,4 @@ pub mod severity;
 pub mod status;
 pub mod summary;
 pub mod verdict;
+pub mod written;
