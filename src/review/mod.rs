@@ -15,11 +15,11 @@ pub mod ids;
 pub mod marker;
 pub mod note;
 pub mod observation;
+pub mod outbox;
 pub mod owed;
 pub mod picture;
 pub mod policy;
 #[cfg(test)]
-#[expect(dead_code, reason = "samples for more tests than there are yet")]
 pub(crate) mod sample;
 pub mod severity;
 pub mod status;
