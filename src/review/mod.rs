@@ -6,12 +6,14 @@
 
 pub mod brief;
 pub mod comment;
+pub mod compose;
 pub mod decision;
 pub mod description;
 pub mod diff;
 pub mod disarm;
 pub(crate) mod fence;
 pub mod ids;
+pub mod judge;
 pub mod marker;
 pub mod note;
 pub mod observation;
