@@ -21,6 +21,7 @@ pub mod outbox;
 pub mod owed;
 pub mod picture;
 pub mod policy;
+pub mod rebuild;
 #[cfg(test)]
 pub(crate) mod sample;
 pub mod severity;
