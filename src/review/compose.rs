@@ -392,6 +392,8 @@ mod tests {
             judged: true,
             settled: vec![],
             touched: vec![],
+            untracked: vec![],
+            replays: 0,
         }
     }
 

@@ -47,6 +47,7 @@ impl Scene {
                 (false, false) => Standing::Writer { assumed: false },
             };
             let said = Classified {
+                closed_finding: None,
                 kind: Kind::Reply,
                 findings: Vec::new(),
                 reviewer: None,
