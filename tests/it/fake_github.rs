@@ -290,6 +290,12 @@ fn graphql_gives_what_was_selected_and_refuses_the_rest() {
         "first",
     );
     check("query A($owner: Int!) { viewer { login } }", "$owner");
+    check(
+        "query A { repository(owner: \"o\", name: \"r\") { pullRequest(number: 7) { reviewThreads(first: 1) {
+        nodes { colour } } } } }",
+        "colour",
+    );
+    check("query A { repository(owner: \"o\") { name } }", "required arguments");
     check("query A { viewer { ", "Parse error");
     check("query A { repository(owner: $owner, name: \"r\") { name } }", "$owner");
 }
@@ -754,6 +760,28 @@ fn git_facts_come_from_the_repository() {
     assert_eq!(world.json("/repos/o/r/contents/.pushback.toml")["content"], "W2xpbWl0c10Kcm91bmRzID0gMgo=\n");
     assert_eq!(world.get("/repos/o/r/contents/none").status(), 404);
     world.clean();
+}
+
+#[test]
+fn the_documented_scene_is_a_scene() {
+    let text = include_str!("../../docs/fake-github.md");
+    let blocks: Vec<&str> = text.split("```json\n").skip(1).map(|b| b.split("```").next().unwrap()).collect();
+    assert_eq!(blocks.len(), 2);
+    let world = World::new();
+    let mut scene: Value = serde_json::from_str(blocks[0]).unwrap();
+    scene["repos"][0]["name"] = json!("o/documented");
+    scene["repos"][0]["git"] = json!(world.dir.path().join("bare.git"));
+    scene["script"] = json!([serde_json::from_str::<Value>(blocks[1]).unwrap()]);
+    world.forge.scene(scene);
+    assert_eq!(world.json("/repos/o/documented/pulls/7")["title"], "Feature");
+    // Every fault named there can be armed.
+    let faults = text.split("**Faults**").nth(1).unwrap();
+    let found = faults.split("`{\"").skip(1).map(|t| format!("{{\"{}", t.split('`').next().unwrap()));
+    let found: Vec<String> = found.filter(|t| !t.contains('…') && !t.contains("method")).collect();
+    assert!(found.len() > 15);
+    for what in found {
+        serde_json::from_str::<What>(&what).unwrap_or_else(|why| panic!("{what}: {why}"));
+    }
 }
 
 #[test]

@@ -25,6 +25,7 @@ mod rest_pulls;
 mod rest_talk;
 mod rest_writes;
 pub mod scene;
+mod schema;
 mod shapes;
 pub mod state;
 mod view;
