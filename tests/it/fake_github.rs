@@ -344,6 +344,21 @@ fn a_reply_after_502_with_effect_is_there_once() {
 }
 
 #[test]
+fn a_caller_who_gives_up_may_have_been_heard() {
+    let world = World::new();
+    let talk = "/repos/o/r/issues/7/comments";
+    let give_up = |after_effect: bool| {
+        world.forge.heal();
+        world.forge.fault(Fault::new("POST", talk, What::Delay { ms: 60_000, after_effect }));
+        let request = world.request("POST", talk, "t-me").json(&json!({"body": "x"}));
+        assert!(request.timeout(Duration::from_secs(1)).send().unwrap_err().is_timeout());
+        world.all(talk).len()
+    };
+    assert_eq!((give_up(false), give_up(true)), (0, 1));
+    world.clean();
+}
+
+#[test]
 fn replies_go_to_the_top_comment_only() {
     let world = World::new();
     let root = world.forge.act(json!({"inline": {"user": "codex[bot]", "path": "a.txt", "line": 3, "body": "x"}}))[0];
@@ -674,6 +689,50 @@ fn faults_strike_the_request_they_name() {
     world.forge.fault(Fault::new("GET", "*/comments", What::Stale {}).times(2));
     let lengths: Vec<_> = (0..3).map(|_| world.all(&all).len()).collect();
     assert_eq!(lengths, [41, 41, 42]);
+    world.clean();
+}
+
+#[test]
+fn a_spoiled_list_has_an_etag_of_its_own() {
+    let world = World::new();
+    let bulk = Bulk { user: "codex[bot]", path: "a.txt", body: "{{n}}" };
+    world.forge.bulk(&bulk, [3, 0, 0, 0]);
+    world.forge.fault(Fault::new("GET", "*/comments", What::Items { op: "drop_last".into() }));
+    let spoiled = world.get(INLINE).headers()["etag"].clone();
+    let again = world.request("GET", INLINE, "t-me").header("If-None-Match", spoiled).send().unwrap();
+    assert_eq!((again.status().as_u16(), again.json::<Vec<Value>>().unwrap().len()), (200, 3));
+    world.clean();
+}
+
+#[test]
+fn a_thread_outlives_its_top_comment() {
+    let world = World::new();
+    world.forge.act(json!([
+        {"inline": {"user": "codex[bot]", "path": "a.txt", "line": 3, "body": "x", "key": "top"}},
+        {"reply": {"user": "other", "to": "top", "body": "y"}},
+        {"delete": {"of": "top"}},
+    ]));
+    let answer = world.graphql("t-me", THREADS, &pr());
+    let threads = &answer["data"]["repository"]["pullRequest"]["reviewThreads"]["nodes"];
+    assert_eq!(threads.as_array().unwrap().len(), 1);
+    assert_eq!(threads[0]["comments"]["nodes"][0]["author"]["login"], "other");
+    world.clean();
+}
+
+#[test]
+fn the_log_knows_how_many_came_at_once() {
+    let world = World::new();
+    world.forge.set(|s| s.latency_ms = 800);
+    std::thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| world.json("/user"));
+        }
+    });
+    let most = world.forge.log().iter().map(|l| l.in_flight).max();
+    assert_eq!(most, Some(3));
+    world.forge.clear_log();
+    world.json("/user");
+    assert_eq!(world.forge.log()[0].in_flight, 1);
     world.clean();
 }
 

@@ -206,7 +206,10 @@ impl Graph<'_> {
                     r.slug().eq_ignore_ascii_case(&slug) || r.renamed_from.iter().any(|o| o.eq_ignore_ascii_case(&slug))
                 });
                 match index {
-                    Some(i) if self.st.access(&self.st.repos[i], &self.me.login) != "none" => {
+                    Some(i)
+                        if self.me.kind == "installation"
+                            || self.st.access(&self.st.repos[i], &self.me.login) != "none" =>
+                    {
                         Ok(Out::One(Node::Repo(i)))
                     }
                     _ => wrong("NOT_FOUND", format!("Could not resolve to a Repository with the name '{slug}'.")),
@@ -229,7 +232,9 @@ impl Graph<'_> {
                 let at = At { repo, pull: p.number, trigger: None };
                 let comment = p.comments.iter().find(|c| c.id == number);
                 match kind {
-                    "PRRT" if comment.is_some() => return Some(Node::Thread(at, number)),
+                    "PRRT" if comment.is_some() || p.comments.iter().any(|c| c.reply_to == Some(number)) => {
+                        return Some(Node::Thread(at, number));
+                    }
                     "PRRC" if comment.is_some() => return Some(Node::Comment(at, number)),
                     "IC" if p.talk.iter().any(|t| t.id == number) => return Some(Node::Talk(at, number)),
                     "PRR" if p.reviews.iter().any(|r| r.id == number) => return Some(Node::Review(at, number)),
@@ -340,8 +345,10 @@ impl Graph<'_> {
             }),
             "reviewDecision" => leaf(Value::Null),
             "reviewThreads" => {
-                let roots = pull.comments.iter().filter(|c| c.reply_to.is_none());
-                Ok(Out::Connection(roots.map(|c| Node::Thread(at, c.id)).collect()))
+                // A thread outlives its top comment as long as an answer stands.
+                let mut seen = std::collections::HashSet::new();
+                let roots = pull.comments.iter().map(|c| c.reply_to.unwrap_or(c.id)).filter(|id| seen.insert(*id));
+                Ok(Out::Connection(roots.map(|id| Node::Thread(at, id)).collect()))
             }
             "reviews" | "latestReviews" => {
                 Ok(Out::Connection(pull.reviews.iter().map(|r| Node::Review(at, r.id)).collect()))
@@ -371,7 +378,8 @@ impl Graph<'_> {
     /// Returns whether the caller may resolve threads there.
     pub fn may_resolve(&self, at: At) -> bool {
         let repo = &self.st.repos[at.repo];
-        let role = matches!(self.st.access(repo, &self.me.login), "write" | "maintain" | "admin");
+        let access = self.st.access(repo, &self.me.login);
+        let role = self.me.kind == "installation" || matches!(access, "write" | "maintain" | "admin");
         let author = repo.pull(at.pull).is_some_and(|p| p.author.eq_ignore_ascii_case(&self.me.login));
         (role || author) && self.me.may("contents", "write") && self.me.may("pull_requests", "write")
     }
@@ -379,7 +387,7 @@ impl Graph<'_> {
     fn thread(&mut self, at: At, root: u64, name: &str) -> Found {
         let may = self.may_resolve(at);
         let pull = self.the_pull(at)?;
-        let top = pull.comments.iter().find(|c| c.id == root).ok_or(None)?;
+        let top = pull.comments.iter().find(|c| c.id == root || c.reply_to == Some(root)).ok_or(None)?;
         let by = pull.resolved.get(&root);
         match name {
             "id" => leaf(format!("PRRT_{root}")),
