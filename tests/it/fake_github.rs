@@ -63,7 +63,7 @@ impl World {
                 {"login": "copilot-pull-request-reviewer[bot]", "inline_login": "Copilot", "type": "Bot"},
             ],
             "repos": [{
-                "name": "o/r", "git": bare, "collaborators": {"me": "write", "fine": "write"},
+                "name": "o/r", "git": bare, "collaborators": {"me": "admin", "fine": "write"},
                 "issues": [{"number": 3, "title": "An issue", "body": "Wanted", "author": "other"}],
                 "pulls": [{"number": 7, "title": "Feature", "head": "feature", "author": "me", "closes": [3]}],
             }],
@@ -562,6 +562,59 @@ fn a_fork_and_a_renamed_repository_are_found() {
     assert_eq!(moved.status(), 301);
     let target = moved.headers()["location"].to_str().unwrap().to_owned();
     assert_eq!(world.json(&target)["number"], 8);
+    world.clean();
+}
+
+#[test]
+fn every_kept_line_keeps_its_comment() {
+    let world = World::new();
+    for n in 1..=20 {
+        world
+            .forge
+            .act(json!({"inline": {"user": "codex[bot]", "path": "a.txt", "line": n, "body": format!("line {n}")}}));
+    }
+    let kept = |n: u32| !matches!(n, 1 | 4 | 9..=11 | 20);
+    let text: Vec<String> = (1..=20)
+        .filter(|n| kept(*n))
+        .flat_map(
+            |n| if n % 3 == 0 { vec![format!("before {n}"), format!("line {n}")] } else { vec![format!("line {n}")] },
+        )
+        .collect();
+    world.push("a.txt", &text.join("\n"));
+    let comments = world.all(&format!("{INLINE}?per_page=100"));
+    for (n, comment) in (1..=20).zip(&comments) {
+        let there = comment["line"].as_u64().map(|l| text[l as usize - 1].clone());
+        // The last line but one lost its newline: it was changed.
+        assert_eq!(there, (kept(n) && n != 19).then(|| format!("line {n}")), "line {n}");
+    }
+    world.clean();
+}
+
+#[test]
+fn the_diff_applies() {
+    let world = World::new();
+    world.push("a.txt", "no newline at the end");
+    let diff = world.request("GET", "/repos/o/r/pulls/7", "t-me").header("Accept", "application/vnd.github.diff");
+    let patch = world.dir.path().join("patch");
+    std::fs::write(&patch, diff.send().unwrap().text().unwrap()).unwrap();
+    git(&world.work(), &["checkout", "-q", "main"]);
+    git(&world.work(), &["apply", "--index", patch.to_str().unwrap()]);
+    assert_eq!(git(&world.work(), &["write-tree"]), git(&world.work(), &["rev-parse", "feature^{tree}"]));
+    world.clean();
+}
+
+#[test]
+fn closed_pulls_need_no_branch() {
+    let world = World::new();
+    world.forge.scene(json!({"repos": [{"name": "o/r", "pulls": [
+        {"number": 5, "title": "Old", "head": "gone", "merged_by": "other", "actions": [
+            {"review": {"user": "codex[bot]", "body": "fine", "commit": "none"}}]}]}]}));
+    let all = world.json("/repos/o/r/pulls?state=all&sort=updated&direction=desc&per_page=10");
+    assert_eq!(all.as_array().unwrap().len(), 2);
+    assert_eq!(world.json("/repos/o/r/pulls?state=open").as_array().unwrap().len(), 1);
+    let pull = world.json("/repos/o/r/pulls/5");
+    assert_eq!((&pull["merged"], &pull["state"], &pull["mergeable"]), (&json!(true), &json!("closed"), &Value::Null));
+    assert_eq!(world.json("/repos/o/r/pulls/5/reviews")[0]["commit_id"], Value::Null);
     world.clean();
 }
 
