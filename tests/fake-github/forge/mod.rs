@@ -10,10 +10,12 @@
 )]
 
 mod act;
+mod body;
 mod control;
 pub mod faults;
 mod git;
 mod graph;
+mod graph_checks;
 mod graphql;
 mod http;
 mod mutations;
