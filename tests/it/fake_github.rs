@@ -63,7 +63,7 @@ impl World {
                 {"login": "copilot-pull-request-reviewer[bot]", "inline_login": "Copilot", "type": "Bot"},
             ],
             "repos": [{
-                "name": "o/r", "git": bare, "collaborators": {"me": "write", "fine": "write"},
+                "name": "o/r", "git": bare, "collaborators": {"me": "admin", "fine": "write"},
                 "issues": [{"number": 3, "title": "An issue", "body": "Wanted", "author": "other"}],
                 "pulls": [{"number": 7, "title": "Feature", "head": "feature", "author": "me", "closes": [3]}],
             }],
@@ -290,6 +290,12 @@ fn graphql_gives_what_was_selected_and_refuses_the_rest() {
         "first",
     );
     check("query A($owner: Int!) { viewer { login } }", "$owner");
+    check(
+        "query A { repository(owner: \"o\", name: \"r\") { pullRequest(number: 7) { reviewThreads(first: 1) {
+        nodes { colour } } } } }",
+        "colour",
+    );
+    check("query A { repository(owner: \"o\") { name } }", "required arguments");
     check("query A { viewer { ", "Parse error");
     check("query A { repository(owner: $owner, name: \"r\") { name } }", "$owner");
 }
@@ -334,6 +340,21 @@ fn a_reply_after_502_with_effect_is_there_once() {
     assert_eq!(ours(), 1, "struck before the effect");
     assert_eq!(world.post(&path, &json!({"body": "ours"})).status(), 201);
     assert_eq!(ours(), 2);
+    world.clean();
+}
+
+#[test]
+fn a_caller_who_gives_up_may_have_been_heard() {
+    let world = World::new();
+    let talk = "/repos/o/r/issues/7/comments";
+    let give_up = |after_effect: bool| {
+        world.forge.heal();
+        world.forge.fault(Fault::new("POST", talk, What::Delay { ms: 60_000, after_effect }));
+        let request = world.request("POST", talk, "t-me").json(&json!({"body": "x"}));
+        assert!(request.timeout(Duration::from_secs(1)).send().unwrap_err().is_timeout());
+        world.all(talk).len()
+    };
+    assert_eq!((give_up(false), give_up(true)), (0, 1));
     world.clean();
 }
 
@@ -545,6 +566,59 @@ fn a_fork_and_a_renamed_repository_are_found() {
 }
 
 #[test]
+fn every_kept_line_keeps_its_comment() {
+    let world = World::new();
+    for n in 1..=20 {
+        world
+            .forge
+            .act(json!({"inline": {"user": "codex[bot]", "path": "a.txt", "line": n, "body": format!("line {n}")}}));
+    }
+    let kept = |n: u32| !matches!(n, 1 | 4 | 9..=11 | 20);
+    let text: Vec<String> = (1..=20)
+        .filter(|n| kept(*n))
+        .flat_map(
+            |n| if n % 3 == 0 { vec![format!("before {n}"), format!("line {n}")] } else { vec![format!("line {n}")] },
+        )
+        .collect();
+    world.push("a.txt", &text.join("\n"));
+    let comments = world.all(&format!("{INLINE}?per_page=100"));
+    for (n, comment) in (1..=20).zip(&comments) {
+        let there = comment["line"].as_u64().map(|l| text[l as usize - 1].clone());
+        // The last line but one lost its newline: it was changed.
+        assert_eq!(there, (kept(n) && n != 19).then(|| format!("line {n}")), "line {n}");
+    }
+    world.clean();
+}
+
+#[test]
+fn the_diff_applies() {
+    let world = World::new();
+    world.push("a.txt", "no newline at the end");
+    let diff = world.request("GET", "/repos/o/r/pulls/7", "t-me").header("Accept", "application/vnd.github.diff");
+    let patch = world.dir.path().join("patch");
+    std::fs::write(&patch, diff.send().unwrap().text().unwrap()).unwrap();
+    git(&world.work(), &["checkout", "-q", "main"]);
+    git(&world.work(), &["apply", "--index", patch.to_str().unwrap()]);
+    assert_eq!(git(&world.work(), &["write-tree"]), git(&world.work(), &["rev-parse", "feature^{tree}"]));
+    world.clean();
+}
+
+#[test]
+fn closed_pulls_need_no_branch() {
+    let world = World::new();
+    world.forge.scene(json!({"repos": [{"name": "o/r", "pulls": [
+        {"number": 5, "title": "Old", "head": "gone", "merged_by": "other", "actions": [
+            {"review": {"user": "codex[bot]", "body": "fine", "commit": "none"}}]}]}]}));
+    let all = world.json("/repos/o/r/pulls?state=all&sort=updated&direction=desc&per_page=10");
+    assert_eq!(all.as_array().unwrap().len(), 2);
+    assert_eq!(world.json("/repos/o/r/pulls?state=open").as_array().unwrap().len(), 1);
+    let pull = world.json("/repos/o/r/pulls/5");
+    assert_eq!((&pull["merged"], &pull["state"], &pull["mergeable"]), (&json!(true), &json!("closed"), &Value::Null));
+    assert_eq!(world.json("/repos/o/r/pulls/5/reviews")[0]["commit_id"], Value::Null);
+    world.clean();
+}
+
+#[test]
 fn a_branch_that_must_be_up_to_date_is_behind() {
     let world = World::new();
     let state = || world.json("/repos/o/r/pulls/7")["mergeable_state"].clone();
@@ -672,6 +746,50 @@ fn faults_strike_the_request_they_name() {
 }
 
 #[test]
+fn a_spoiled_list_has_an_etag_of_its_own() {
+    let world = World::new();
+    let bulk = Bulk { user: "codex[bot]", path: "a.txt", body: "{{n}}" };
+    world.forge.bulk(&bulk, [3, 0, 0, 0]);
+    world.forge.fault(Fault::new("GET", "*/comments", What::Items { op: "drop_last".into() }));
+    let spoiled = world.get(INLINE).headers()["etag"].clone();
+    let again = world.request("GET", INLINE, "t-me").header("If-None-Match", spoiled).send().unwrap();
+    assert_eq!((again.status().as_u16(), again.json::<Vec<Value>>().unwrap().len()), (200, 3));
+    world.clean();
+}
+
+#[test]
+fn a_thread_outlives_its_top_comment() {
+    let world = World::new();
+    world.forge.act(json!([
+        {"inline": {"user": "codex[bot]", "path": "a.txt", "line": 3, "body": "x", "key": "top"}},
+        {"reply": {"user": "other", "to": "top", "body": "y"}},
+        {"delete": {"of": "top"}},
+    ]));
+    let answer = world.graphql("t-me", THREADS, &pr());
+    let threads = &answer["data"]["repository"]["pullRequest"]["reviewThreads"]["nodes"];
+    assert_eq!(threads.as_array().unwrap().len(), 1);
+    assert_eq!(threads[0]["comments"]["nodes"][0]["author"]["login"], "other");
+    world.clean();
+}
+
+#[test]
+fn the_log_knows_how_many_came_at_once() {
+    let world = World::new();
+    world.forge.set(|s| s.latency_ms = 800);
+    std::thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| world.json("/user"));
+        }
+    });
+    let most = world.forge.log().iter().map(|l| l.in_flight).max();
+    assert_eq!(most, Some(3));
+    world.forge.clear_log();
+    world.json("/user");
+    assert_eq!(world.forge.log()[0].in_flight, 1);
+    world.clean();
+}
+
+#[test]
 fn bodies_out_of_measure_are_real() {
     let world = World::new();
     let strike = |what: What| {
@@ -754,6 +872,28 @@ fn git_facts_come_from_the_repository() {
     assert_eq!(world.json("/repos/o/r/contents/.pushback.toml")["content"], "W2xpbWl0c10Kcm91bmRzID0gMgo=\n");
     assert_eq!(world.get("/repos/o/r/contents/none").status(), 404);
     world.clean();
+}
+
+#[test]
+fn the_documented_scene_is_a_scene() {
+    let text = include_str!("../../docs/fake-github.md");
+    let blocks: Vec<&str> = text.split("```json\n").skip(1).map(|b| b.split("```").next().unwrap()).collect();
+    assert_eq!(blocks.len(), 2);
+    let world = World::new();
+    let mut scene: Value = serde_json::from_str(blocks[0]).unwrap();
+    scene["repos"][0]["name"] = json!("o/documented");
+    scene["repos"][0]["git"] = json!(world.dir.path().join("bare.git"));
+    scene["script"] = json!([serde_json::from_str::<Value>(blocks[1]).unwrap()]);
+    world.forge.scene(scene);
+    assert_eq!(world.json("/repos/o/documented/pulls/7")["title"], "Feature");
+    // Every fault named there can be armed.
+    let faults = text.split("**Faults**").nth(1).unwrap();
+    let found = faults.split("`{\"").skip(1).map(|t| format!("{{\"{}", t.split('`').next().unwrap()));
+    let found: Vec<String> = found.filter(|t| !t.contains('…') && !t.contains("method")).collect();
+    assert!(found.len() > 15);
+    for what in found {
+        serde_json::from_str::<What>(&what).unwrap_or_else(|why| panic!("{what}: {why}"));
+    }
 }
 
 #[test]

@@ -87,9 +87,11 @@ pub enum What {
         #[serde(default)]
         before_effect: bool,
     },
-    /// Nothing for a while, then the true answer.
+    /// Nothing for a while, then the true answer; a caller who goes away meanwhile has changed nothing, unless `after_effect`.
     Delay {
         ms: u64,
+        #[serde(default)]
+        after_effect: bool,
     },
     /// The JSON ends early, with a matching length.
     Truncate {

@@ -175,6 +175,9 @@ fn hunk(patch: &Patch<'_>, index: usize) -> Result<Hunk, Fail> {
     for n in 0..count {
         let line = patch.line_in_hunk(index, n).map_err(say)?;
         let sign = line.origin();
+        if matches!(sign, '=' | '<' | '>') {
+            lines.push(('\\', None, None, " No newline at end of file".to_owned()));
+        }
         if matches!(sign, '+' | '-' | ' ') {
             let text = String::from_utf8_lossy(line.content()).into_owned();
             lines.push((sign, line.old_lineno().map(u64::from), line.new_lineno().map(u64::from), text));

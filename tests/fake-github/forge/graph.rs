@@ -2,9 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use super::graphql::{rate, required, rollup};
+use super::graphql::{rate, rollup};
 use super::http::Caller;
-use super::rest_pulls::{latest_checks, latest_statuses};
 use super::state::At;
 use super::state::{Pull, State, iso};
 
@@ -12,11 +11,13 @@ use super::state::{Pull, State, iso};
 pub struct Args(pub Map<String, Value>);
 
 impl Args {
-    fn text(&self, key: &str) -> &str {
+    /// Returns a text, empty when absent.
+    pub fn text(&self, key: &str) -> &str {
         self.0.get(key).and_then(Value::as_str).unwrap_or_default()
     }
 
-    fn number(&self, key: &str) -> u64 {
+    /// Returns a number, 0 when absent.
+    pub fn number(&self, key: &str) -> u64 {
         self.0.get(key).and_then(Value::as_u64).unwrap_or_default()
     }
 }
@@ -123,7 +124,8 @@ pub fn wrong<T>(kind: &'static str, message: impl Into<String>) -> Result<T, Opt
     Err(Some(Wrong { kind, message: message.into() }))
 }
 
-fn leaf(value: impl Into<Value>) -> Found {
+/// Gives a leaf.
+pub fn leaf(value: impl Into<Value>) -> Found {
     Ok(Out::Leaf(value.into()))
 }
 
@@ -206,7 +208,10 @@ impl Graph<'_> {
                     r.slug().eq_ignore_ascii_case(&slug) || r.renamed_from.iter().any(|o| o.eq_ignore_ascii_case(&slug))
                 });
                 match index {
-                    Some(i) if self.st.access(&self.st.repos[i], &self.me.login) != "none" => {
+                    Some(i)
+                        if self.me.kind == "installation"
+                            || self.st.access(&self.st.repos[i], &self.me.login) != "none" =>
+                    {
                         Ok(Out::One(Node::Repo(i)))
                     }
                     _ => wrong("NOT_FOUND", format!("Could not resolve to a Repository with the name '{slug}'.")),
@@ -229,7 +234,9 @@ impl Graph<'_> {
                 let at = At { repo, pull: p.number, trigger: None };
                 let comment = p.comments.iter().find(|c| c.id == number);
                 match kind {
-                    "PRRT" if comment.is_some() => return Some(Node::Thread(at, number)),
+                    "PRRT" if comment.is_some() || p.comments.iter().any(|c| c.reply_to == Some(number)) => {
+                        return Some(Node::Thread(at, number));
+                    }
                     "PRRC" if comment.is_some() => return Some(Node::Comment(at, number)),
                     "IC" if p.talk.iter().any(|t| t.id == number) => return Some(Node::Talk(at, number)),
                     "PRR" if p.reviews.iter().any(|r| r.id == number) => return Some(Node::Review(at, number)),
@@ -340,8 +347,10 @@ impl Graph<'_> {
             }),
             "reviewDecision" => leaf(Value::Null),
             "reviewThreads" => {
-                let roots = pull.comments.iter().filter(|c| c.reply_to.is_none());
-                Ok(Out::Connection(roots.map(|c| Node::Thread(at, c.id)).collect()))
+                // A thread outlives its top comment as long as an answer stands.
+                let mut seen = std::collections::HashSet::new();
+                let roots = pull.comments.iter().map(|c| c.reply_to.unwrap_or(c.id)).filter(|id| seen.insert(*id));
+                Ok(Out::Connection(roots.map(|id| Node::Thread(at, id)).collect()))
             }
             "reviews" | "latestReviews" => {
                 Ok(Out::Connection(pull.reviews.iter().map(|r| Node::Review(at, r.id)).collect()))
@@ -371,7 +380,8 @@ impl Graph<'_> {
     /// Returns whether the caller may resolve threads there.
     pub fn may_resolve(&self, at: At) -> bool {
         let repo = &self.st.repos[at.repo];
-        let role = matches!(self.st.access(repo, &self.me.login), "write" | "maintain" | "admin");
+        let access = self.st.access(repo, &self.me.login);
+        let role = self.me.kind == "installation" || matches!(access, "write" | "maintain" | "admin");
         let author = repo.pull(at.pull).is_some_and(|p| p.author.eq_ignore_ascii_case(&self.me.login));
         (role || author) && self.me.may("contents", "write") && self.me.may("pull_requests", "write")
     }
@@ -379,7 +389,7 @@ impl Graph<'_> {
     fn thread(&mut self, at: At, root: u64, name: &str) -> Found {
         let may = self.may_resolve(at);
         let pull = self.the_pull(at)?;
-        let top = pull.comments.iter().find(|c| c.id == root).ok_or(None)?;
+        let top = pull.comments.iter().find(|c| c.id == root || c.reply_to == Some(root)).ok_or(None)?;
         let by = pull.resolved.get(&root);
         match name {
             "id" => leaf(format!("PRRT_{root}")),
@@ -480,88 +490,6 @@ impl Graph<'_> {
             "author" => self.person(&issue.author),
             "repository" => Ok(Out::One(Node::Repo(repo))),
             "url" => leaf(format!("{}/{}/issues/{number}", self.st.base, self.st.repos[repo].slug())),
-            _ => Err(None),
-        }
-    }
-
-    fn commit(&mut self, repo: usize, sha: &str, name: &str) -> Found {
-        match name {
-            "oid" => leaf(sha),
-            "id" => leaf(format!("C_{sha}")),
-            "abbreviatedOid" => leaf(sha.get(..7).unwrap_or(sha)),
-            "statusCheckRollup" => Ok(match rollup(self.st, repo, sha) {
-                Some(_) => Out::One(Node::Rollup(repo, sha.to_owned())),
-                None => Out::Null,
-            }),
-            _ => Err(None),
-        }
-    }
-
-    fn rollup(&mut self, repo: usize, sha: &str, name: &str) -> Found {
-        match name {
-            "state" => leaf(json!(rollup(self.st, repo, sha))),
-            "id" => leaf(format!("SCR_{sha}")),
-            "contexts" => {
-                let r = &self.st.repos[repo];
-                let checks = latest_checks(r, sha, false).into_iter().map(|c| Node::Check(repo, c.id));
-                let statuses = latest_statuses(r, sha).into_iter().map(|s| Node::Context(repo, s.id));
-                Ok(Out::Connection(checks.chain(statuses).collect()))
-            }
-            _ => Err(None),
-        }
-    }
-
-    fn is_required(&self, repo: usize, context: &str, app: Option<u64>, args: &Args) -> Found {
-        if self.me.kind == "fine_grained" {
-            return wrong("FORBIDDEN", self.me.refusal());
-        }
-        let number = args.number("pullRequestNumber");
-        let Some(pull) = self.st.repos[repo].pull(number) else {
-            return wrong("NOT_FOUND", "isRequired needs a pull request of this repository");
-        };
-        leaf(required(self.st, repo, &pull.base, context, app))
-    }
-
-    fn check(&mut self, repo: usize, id: u64, name: &str, args: &Args) -> Found {
-        if self.me.kind == "fine_grained" {
-            return wrong("FORBIDDEN", self.me.refusal());
-        }
-        let check = self.st.repos[repo].checks.iter().find(|c| c.id == id).ok_or(None)?;
-        match name {
-            "id" => leaf(format!("CR_{id}")),
-            "databaseId" => leaf(id),
-            "fullDatabaseId" => leaf(id.to_string()),
-            "name" => leaf(check.name.as_str()),
-            "status" => leaf(check.status.to_uppercase()),
-            "conclusion" => leaf(json!(check.conclusion.as_ref().map(|c| c.to_uppercase()))),
-            "startedAt" => leaf(iso(check.started)),
-            "completedAt" => leaf(json!(check.completed.map(iso))),
-            "checkSuite" => Ok(Out::One(Node::Suite(repo, id))),
-            "isRequired" => self.is_required(repo, &check.name, Some(check.app_id), args),
-            _ => Err(None),
-        }
-    }
-
-    fn suite(&mut self, repo: usize, id: u64, name: &str) -> Found {
-        let check = self.st.repos[repo].checks.iter().find(|c| c.id == id).ok_or(None)?;
-        match name {
-            "id" => leaf(format!("CS_{}", check.suite)),
-            "databaseId" => leaf(check.suite),
-            "app" => Ok(Out::One(Node::App(check.app_id, check.app_slug.clone()))),
-            _ => Err(None),
-        }
-    }
-
-    fn context(&mut self, repo: usize, id: u64, name: &str, args: &Args) -> Found {
-        let status = self.st.repos[repo].statuses.iter().find(|s| s.id == id).ok_or(None)?;
-        match name {
-            "id" => leaf(format!("SC_{id}")),
-            "context" => leaf(status.context.as_str()),
-            "state" => leaf(status.state.to_uppercase()),
-            "description" => leaf(json!(status.description)),
-            "targetUrl" => leaf(json!(status.target_url)),
-            "createdAt" => leaf(iso(status.created)),
-            "isRequired" => self.is_required(repo, &status.context, None, args),
             _ => Err(None),
         }
     }

@@ -12,6 +12,7 @@ use serde_json::{Map, Value, json};
 use super::graph::{Args, Graph, Node, Out};
 use super::http::{Caller, Reply, Req};
 use super::rest_pulls;
+use super::schema::Check;
 use super::state::{State, iso};
 
 type Set<'a> = SelectionSet<'a, String>;
@@ -84,6 +85,13 @@ fn run<'d>(st: &mut State, me: &Caller, document: &'d Document<'d, String>, body
         Ok(bound) => bound,
         Err(why) => return refused(st, why),
     };
+    let mut check = Check::new(&fragments);
+    check.set(if writes { "Mutation" } else { "Query" }, set);
+    if !check.wrong.is_empty() {
+        let entries: Vec<Value> = check.wrong.iter().map(|w| json!({"message": w})).collect();
+        check.wrong.iter().for_each(|w| st.violation(format!("GraphQL: {w}")));
+        return json!({"errors": entries});
+    }
     advance_heads(st, &variables, writes);
     let mut walker = Walker { graph: Graph { st, me }, fragments, variables, errors: Vec::new(), wrong: Vec::new() };
     let root = if writes { Node::Mutation } else { Node::Query };

@@ -2,17 +2,15 @@
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll};
 use std::time::Duration;
 
-use axum::body::{Body, Bytes, HttpBody};
+use axum::body::Body;
 use axum::extract::Request;
 use axum::response::Response;
-use http_body::{Frame, SizeHint};
 use serde_json::{Value, json};
 
+use super::body::Spoiled;
 use super::control;
 use super::faults::{self, What};
 use super::graphql;
@@ -42,6 +40,10 @@ pub struct Req {
     pub headers: BTreeMap<String, String>,
     pub body: Vec<u8>,
     pub base: String,
+    /// Requests being answered when it came, itself included.
+    pub in_flight: usize,
+    /// Real milliseconds since the start of the server.
+    pub arrived_ms: u64,
 }
 
 impl Req {
@@ -188,6 +190,8 @@ pub async fn serve(shared: Shared, request: Request) -> Response {
         headers,
         body: body.to_vec(),
         base: String::new(),
+        in_flight: 0,
+        arrived_ms: 0,
     };
     let (struck, wait) = {
         let mut st = lock(&shared);
@@ -195,10 +199,16 @@ pub async fn serve(shared: Shared, request: Request) -> Response {
         let control = req.path.starts_with("/_control");
         let struck = if control { Vec::new() } else { st.struck(&req) };
         let wait = if control { 0 } else { st.settings.latency_ms };
+        if !control {
+            st.in_flight += 1;
+            req.in_flight = st.in_flight;
+            req.arrived_ms = u64::try_from(st.started.elapsed().as_millis()).unwrap_or(u64::MAX);
+        }
         (struck, wait)
     };
-    let delays = struck.iter().map(|w| if let What::Delay { ms } = w { *ms } else { 0 });
-    let wait = wait + delays.sum::<u64>();
+    let _flight = Flight(Arc::clone(&shared), !req.path.starts_with("/_control"));
+    let wait = wait + delay(&struck, false);
+    let late = delay(&struck, true);
     if wait > 0 {
         tokio::time::sleep(Duration::from_millis(wait)).await;
     }
@@ -206,7 +216,30 @@ pub async fn serve(shared: Shared, request: Request) -> Response {
     let reply = tokio::task::spawn_blocking(work)
         .await
         .unwrap_or_else(|why| Reply::json(500, &json!({"message": format!("the fake itself failed: {why}")})));
+    if late > 0 {
+        tokio::time::sleep(Duration::from_millis(late)).await;
+    }
     into_response(reply)
+}
+
+fn delay(struck: &[What], late: bool) -> u64 {
+    let one = |what: &What| match what {
+        What::Delay { ms, after_effect } if *after_effect == late => *ms,
+        _ => 0,
+    };
+    struck.iter().map(one).sum()
+}
+
+/// Counts a request as being answered, also when the caller goes away.
+struct Flight(Shared, bool);
+
+impl Drop for Flight {
+    fn drop(&mut self) {
+        if self.1 {
+            let mut st = lock(&self.0);
+            st.in_flight = st.in_flight.saturating_sub(1);
+        }
+    }
 }
 
 fn answer(shared: &Shared, req: &Req, struck: &[What], prefix: &str) -> Reply {
@@ -221,13 +254,23 @@ fn answer(shared: &Shared, req: &Req, struck: &[What], prefix: &str) -> Reply {
     }
     let caller = authenticate(st, req);
     let login = caller.as_ref().ok().map(|c| c.login.clone());
+    let classic = caller.as_ref().is_ok_and(|c| c.kind == "classic");
     let mut reply = match struck.iter().find_map(|what| faults::before(st, req, what)) {
         Some(reply) => reply,
         None => true_answer(st, req, caller, struck, prefix),
     };
+    if classic {
+        reply.set("x-oauth-scopes", "read:org, repo");
+    }
+    let true_body = reply.body.clone();
     for what in struck {
         faults::after(req, &mut reply, what);
         act(st, what, true);
+    }
+    if reply.body != true_body && reply.get("etag").is_some() {
+        // A spoiled body must not travel under the ETag of the true one.
+        let tag = etag(st, &reply.body);
+        reply.set("etag", tag);
     }
     finish(st, req, &mut reply, login.as_deref());
     let names = struck.iter().map(What::name).collect();
@@ -401,6 +444,8 @@ fn record(st: &mut State, req: &Req, status: u16, login: Option<String>, faults:
         body: String::from_utf8_lossy(&req.body).into_owned(),
         status,
         faults,
+        in_flight: req.in_flight,
+        arrived_ms: req.arrived_ms,
     };
     st.log.push(entry);
 }
@@ -415,65 +460,4 @@ fn into_response(reply: Reply) -> Response {
         mode => Body::new(Spoiled::new(reply.body, mode)),
     };
     builder.body(body).unwrap_or_default()
-}
-
-/// A body that breaks, drips or swells.
-struct Spoiled {
-    left: Bytes,
-    mode: Mode,
-    total: u64,
-    blanks: u64,
-    pause: Option<Pin<Box<tokio::time::Sleep>>>,
-}
-
-impl Spoiled {
-    fn new(body: Vec<u8>, mode: Mode) -> Self {
-        let blanks = if let Mode::Blanks(n) = mode { n } else { 0 };
-        Self { total: body.len() as u64 + blanks, left: Bytes::from(body), mode, blanks, pause: None }
-    }
-
-    fn take(&mut self, count: usize) -> Bytes {
-        let count = count.min(self.left.len());
-        self.left.split_to(count)
-    }
-}
-
-impl HttpBody for Spoiled {
-    type Data = Bytes;
-    type Error = std::io::Error;
-
-    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, std::io::Error>>> {
-        let this = self.get_mut();
-        if let Some(pause) = &mut this.pause {
-            if std::future::Future::poll(pause.as_mut(), cx).is_pending() {
-                return Poll::Pending;
-            }
-            this.pause = None;
-        }
-        if this.blanks > 0 {
-            let some = this.blanks.min(1 << 16);
-            this.blanks -= some;
-            return Poll::Ready(Some(Ok(Frame::data(Bytes::from(vec![b' '; some as usize])))));
-        }
-        match this.mode {
-            Mode::Break(0) => Poll::Ready(Some(Err(std::io::Error::other("scripted break")))),
-            Mode::Break(n) => {
-                // The bytes must be on the wire before the break.
-                let part = this.take(n.min(this.left.len().saturating_sub(1)));
-                this.mode = Mode::Break(0);
-                this.pause = Some(Box::pin(tokio::time::sleep(Duration::from_millis(20))));
-                Poll::Ready(Some(Ok(Frame::data(part))))
-            }
-            _ if this.left.is_empty() => Poll::Ready(None),
-            Mode::Trickle(n, ms) => {
-                this.pause = Some(Box::pin(tokio::time::sleep(Duration::from_millis(ms))));
-                Poll::Ready(Some(Ok(Frame::data(this.take(n.max(1))))))
-            }
-            _ => Poll::Ready(Some(Ok(Frame::data(this.take(usize::MAX))))),
-        }
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        SizeHint::with_exact(self.total)
-    }
 }

@@ -10,10 +10,12 @@
 )]
 
 mod act;
+mod body;
 mod control;
 pub mod faults;
 mod git;
 mod graph;
+mod graph_checks;
 mod graphql;
 mod http;
 mod mutations;
@@ -25,6 +27,7 @@ mod rest_pulls;
 mod rest_talk;
 mod rest_writes;
 pub mod scene;
+mod schema;
 mod shapes;
 pub mod state;
 mod view;

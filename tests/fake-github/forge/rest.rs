@@ -136,7 +136,8 @@ fn needs(method: &str, segs: &[&str]) -> &'static [(&'static str, &'static str)]
 fn in_repo(mut call: Call<'_>, segs: &[&str]) -> Outcome {
     let repo = &call.st.repos[call.repo];
     let access = call.st.access(repo, &call.me.login);
-    if access == "none" {
+    // An app is installed on every repository; its permissions decide.
+    if access == "none" && call.me.kind != "installation" {
         return not_found();
     }
     let method = call.req.method.as_str();
@@ -211,7 +212,8 @@ impl Call<'_> {
 
     /// Returns whether the caller may push.
     pub fn writer(&self) -> bool {
-        matches!(self.st.access(&self.st.repos[self.repo], &self.me.login), "write" | "maintain" | "admin")
+        let access = self.st.access(&self.st.repos[self.repo], &self.me.login);
+        self.me.kind == "installation" || matches!(access, "write" | "maintain" | "admin")
     }
 
     /// Cuts the page asked for out of a list and renders only that.

@@ -259,7 +259,13 @@ pub fn diff_text(file: &git::Changed) -> String {
         "removed" => (format!("a/{old}"), "/dev/null".to_owned()),
         _ => (format!("a/{old}"), format!("b/{}", file.path)),
     };
-    let head = format!("diff --git a/{old} b/{}\n", file.path);
+    let more = match (file.status, &file.previous) {
+        ("added", _) => "new file mode 100644\n".to_owned(),
+        ("removed", _) => "deleted file mode 100644\n".to_owned(),
+        (_, Some(previous)) => format!("rename from {previous}\nrename to {}\n", file.path),
+        _ => String::new(),
+    };
+    let head = format!("diff --git a/{old} b/{}\n{more}", file.path);
     match file.patch() {
         Some(patch) => format!("{head}--- {from}\n+++ {to}\n{patch}\n"),
         None => head,
@@ -372,6 +378,10 @@ fn rules(call: &mut Call<'_>, branch: &str) -> Outcome {
 
 fn protection(call: &mut Call<'_>, branch: &str, only_checks: bool) -> Outcome {
     let repo = &call.st.repos[call.repo];
+    // Not allowed and not there look the same.
+    if call.me.kind != "installation" && call.st.access(repo, &call.me.login) != "admin" {
+        return not_found();
+    }
     let Some(rule) = repo.protection.get(branch) else { return refuse(404, "Branch not protected") };
     let url = format!("{}/repos/{}/branches/{branch}/protection", call.st.base, repo.slug());
     let checks = rule["checks"].as_array().map(|list| {

@@ -63,6 +63,8 @@ pub struct PullScene {
     pub author: String,
     pub draft: bool,
     pub state: Option<String>,
+    /// Merged by this login.
+    pub merged_by: Option<String>,
     pub requested_reviewers: Vec<String>,
     pub labels: Vec<String>,
     /// Issues that it closes.

@@ -2,6 +2,7 @@
 //! Decides nothing about HTTP.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::time::Instant;
 
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -87,6 +88,10 @@ pub struct Logged {
     pub status: u16,
     /// The faults that struck.
     pub faults: Vec<String>,
+    /// Requests being answered when it came, itself included.
+    pub in_flight: usize,
+    /// Real milliseconds from the start of the server to its coming.
+    pub arrived_ms: u64,
 }
 
 /// Actions that will happen at a time.
@@ -136,6 +141,8 @@ pub struct State {
     /// Counts changes; a rendered page is good for one version.
     pub version: u64,
     pub log: Vec<Logged>,
+    pub in_flight: usize,
+    pub started: Instant,
     pub violations: Vec<String>,
     /// Scene actions that could not be done, in words.
     pub notes: Vec<String>,
@@ -163,6 +170,8 @@ impl State {
             next_id: 4_300_000_001,
             version: 0,
             log: Vec::new(),
+            in_flight: 0,
+            started: Instant::now(),
             violations: Vec::new(),
             notes: Vec::new(),
             faults: Vec::new(),

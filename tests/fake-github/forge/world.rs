@@ -88,6 +88,8 @@ impl State {
             self.ensure_user(login);
         }
         let number = scene.number;
+        let merged = scene.merged_by.is_some();
+        let closed = merged || scene.state.as_deref() == Some("closed");
         let base = scene.base.unwrap_or_else(|| self.repos[index].default_branch.clone());
         let pull = Pull {
             id,
@@ -99,7 +101,10 @@ impl State {
             head_repo: scene.head_repo,
             author,
             draft: scene.draft,
-            state: scene.state.unwrap_or_else(|| "open".into()),
+            state: scene.state.unwrap_or_else(|| if merged { "closed" } else { "open" }.into()),
+            merged,
+            closed_at: closed.then_some(now),
+            merged_by: scene.merged_by,
             mergeable: scene.mergeable,
             mergeable_state: scene.mergeable_state,
             mergeable_null: scene.mergeable_null,
@@ -113,8 +118,12 @@ impl State {
         };
         self.repos[index].pulls.push(pull);
         self.sync();
-        let shown = self.repos[index].pull(number).is_some_and(|p| !p.head.is_empty());
-        if !shown {
+        let Some(pull) = self.repos[index].pulls.last_mut() else { return Ok(()) };
+        if pull.head.is_empty() && closed {
+            // Its branch is gone.
+            pull.head.clone_from(&pull.base_sha);
+        }
+        if pull.head.is_empty() {
             return Err(format!("pull {number}: its branch is not in the git repository"));
         }
         let at = At { repo: index, pull: number, trigger: None };
