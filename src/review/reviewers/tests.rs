@@ -185,11 +185,11 @@ fn fm_23_announced_findings_that_are_not_there() {
 #[test]
 fn fm_23_one_round_in_several_reviews() {
     let story = |pr: &mut Pr| {
-        pr.review(codex(), 60, 'b', Commented, "!announces 3");
-        let second = pr.review(codex(), 61, 'b', Commented, "continued\n!finished");
+        let first = pr.review(codex(), 60, 'b', Commented, "a first batch\n!finished");
         for _ in 0..3 {
-            pr.inline(codex(), 61, 'b', Some(second), "[P1] x");
+            pr.inline(codex(), 60, 'b', Some(first), "[P1] x");
         }
+        pr.review(codex(), 61, 'b', Commented, "!announces 3");
     };
     check(story, "finished");
 }
@@ -388,6 +388,45 @@ fn r17_required_and_silent_is_a_persons_business() {
         assert_eq!((late.finished, late.stuck, late.nudges.len()), (Some(false), true, 0), "{body}");
         assert!(late.each[0].ended && late.remedy.contains("by hand"), "{body}");
     }
+}
+
+#[test]
+fn r17_one_silent_required_reviewer_is_enough_to_be_stuck() {
+    let mut pr = Pr::new().required(&["codex", "bugbot"]);
+    pr.review(codex(), 60, 'b', Commented, "!finished");
+    let late = pr.run_at(minutes(120));
+    assert_eq!((late.finished, late.stuck), (Some(false), true));
+    assert!(late.why.contains("bugbot") && !late.why.contains("codex"), "{}", late.why);
+    // One that still runs does not hide it.
+    pr.says(codex(), minutes(110), "!running");
+    let both = pr.run_at(minutes(120));
+    assert_eq!((both.finished, both.stuck), (Some(false), true));
+}
+
+#[test]
+fn r17_a_bot_that_edits_for_ever_does_not_keep_the_window_open() {
+    let mut pr = Pr::new().required(&["codex"]);
+    pr.review(codex(), 60, 'b', Commented, "!finished");
+    let id = pr.says(bot("cursor"), 90, "a clock");
+    pr.edits(id, minutes(122), "a clock");
+    assert_eq!(pr.run_at(minutes(122)).finished, Some(false));
+    pr.edits(id, minutes(123), "a clock");
+    assert_eq!(pr.run_at(minutes(123)).finished, Some(true));
+}
+
+#[test]
+fn r16_a_reply_speaks_for_the_head_by_its_time() {
+    let reply = |second: i64, body: &'static str| {
+        move |pr: &mut Pr| {
+            let root = pr.inline(codex(), -600, 'a', None, "[P1] x");
+            let id = pr.reply(codex(), second, root, body);
+            pr.comment(id).anchor.as_mut().expect("inline").original_commit = Some(sha('a'));
+        }
+    };
+    check(reply(60, "!clean bbbbbbb"), "finished");
+    check(reply(60, "!skipped"), "skipped");
+    check(reply(-60, "!skipped"), "not_started");
+    check(reply(-60, "!clean"), "not_started");
 }
 
 /// When codex (never looks by itself) or coderabbit (does) may be asked.

@@ -51,9 +51,9 @@ fn verdict(pr: &Pr, story: &[(i64, Does)], second: i64) -> ReviewersVerdict {
     until(pr, story, second).ask(second, Proof::Run)
 }
 
-/// Asks every ten seconds for five hours: not finished before `from`, finished ever after; without `from`, stuck at last.
+/// Asks every ten seconds for an hour, then every minute for four: not finished before `from`, finished ever after; without `from`, stuck at last.
 fn check(pr: &Pr, story: &[(i64, Does)], from: Option<i64>) {
-    for second in (0..5 * 3600).step_by(10) {
+    for second in (0..3600).step_by(10).chain((3600..5 * 3600).step_by(60)) {
         let verdict = verdict(pr, story, second);
         let expected = from.is_some_and(|from| second >= from);
         assert_eq!(verdict.finished, Some(expected), "at {second}: {}", verdict.why);
@@ -148,6 +148,12 @@ fn fm_23_a_review_that_is_seen_before_its_comments() {
 #[test]
 fn r16_an_empty_review_proves_nothing() {
     both(&[(60, Does::Reviews('b', "")), (60, Does::Comments("[P1] x"))], None);
+}
+
+#[test]
+fn r16_a_second_look_that_never_ends_leaves_the_first_proof() {
+    both(&[(60, Does::Reviews('b', "!finished")), (90, Does::Says("!running"))], Some(minutes(120)));
+    both(&[(60, Does::Says("!clean")), (90, Does::Says("!running"))], None);
 }
 
 #[test]
