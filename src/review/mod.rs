@@ -4,14 +4,19 @@
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 #![deny(clippy::wildcard_enum_match_arm)]
 
+pub mod absorb;
+pub mod anchor;
 pub mod brief;
 pub mod classify;
+pub mod code;
+pub mod comeback;
 pub mod comment;
 pub mod decision;
 pub mod diff;
 pub mod gate;
 pub mod guard;
 pub mod ids;
+pub mod moves;
 pub mod note;
 pub mod observation;
 pub mod picture;

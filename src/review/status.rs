@@ -81,3 +81,69 @@ impl std::fmt::Display for Status {
         f.pad(self.as_str())
     }
 }
+
+/// A fact that was not known when a finding was settled. Nothing else re-opens one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum NewFact {
+    /// Its text means something else now.
+    Edited,
+    /// Somebody trusted answered and did not accept.
+    Disputed,
+    /// Its severity rose above what the settled status may carry.
+    Graded,
+    /// What proved the status does not hold at the head any more.
+    ProofLost,
+    /// A later commit took the fix away.
+    Undone,
+    /// The finding that carried this one is gone, or says something else.
+    OriginalLost,
+    /// The deleted comment, or the text cut from it, is there again.
+    Returned,
+    /// The thread that had been resolved is open again.
+    Unresolved,
+    /// A person asks for another try.
+    Asked,
+}
+
+impl NewFact {
+    /// Every fact.
+    pub const ALL: [Self; 9] = [
+        Self::Edited,
+        Self::Disputed,
+        Self::Graded,
+        Self::ProofLost,
+        Self::Undone,
+        Self::OriginalLost,
+        Self::Returned,
+        Self::Unresolved,
+        Self::Asked,
+    ];
+
+    /// Tells whether this fact speaks against that status.
+    pub fn reopens(self, status: Status) -> bool {
+        match self {
+            Self::Edited | Self::Asked => status.settled(),
+            Self::Disputed => match status {
+                Status::Open | Status::Gone => false,
+                Status::Fixed
+                | Status::Argued
+                | Status::Stale
+                | Status::Deferred
+                | Status::Acknowledged
+                | Status::Answered
+                | Status::Withdrawn
+                | Status::Duplicate => true,
+            },
+            Self::Graded => {
+                matches!(status, Status::Argued | Status::Deferred | Status::Acknowledged | Status::Answered)
+            }
+            Self::ProofLost => {
+                matches!(status, Status::Fixed | Status::Stale | Status::Argued | Status::Deferred | Status::Answered)
+            }
+            Self::Undone => status == Status::Fixed,
+            Self::OriginalLost => status == Status::Duplicate,
+            Self::Returned => status == Status::Gone,
+            Self::Unresolved => status == Status::Withdrawn,
+        }
+    }
+}
