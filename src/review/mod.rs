@@ -25,5 +25,6 @@ pub mod reviewers;
 pub mod severity;
 pub mod status;
 pub mod summary;
+pub mod threads;
 pub mod trust;
 pub mod verdict;

@@ -1,0 +1,322 @@
+//! What threads say about the findings they hold: replies (R12), closing markers and resolved threads (R6).
+//!
+//! Each reply is heard once; a standing fact (a marker, a resolved thread) is used once and remembered in the history.
+
+use std::collections::BTreeSet;
+
+use super::absorb::{Absorbed, View, What};
+use super::comeback;
+use super::comment::{AccountKind, Author, Comment, Thread};
+use super::ids::{FindingId, Login};
+use super::note::{Closed, Note, ReplyVerdict, Standing};
+use super::observation::Permission;
+use super::severity::{DecidedBy, Severity};
+use super::status::{NewFact, Status};
+use super::summary::{Entry, Move, Proof, Summary};
+
+/// Characters of a reply that make a reason.
+const REASON: usize = 15;
+/// Characters of a reply that are quoted to the editor.
+const QUOTED: usize = 300;
+const RESOLVED: &str = "its thread was resolved by ";
+const UNRESOLVED: &str = "its thread is open again";
+
+/// Tells whether a text is a thread command; those are read elsewhere.
+fn is_command(body: &str) -> bool {
+    body.trim_start().lines().next().is_some_and(|line| line.split_whitespace().next() == Some("/pushback"))
+}
+
+/// Tells whether an author's reply has weight in a thread.
+fn has_weight(standing: &Standing) -> bool {
+    match standing {
+        Standing::Reviewer(_) | Standing::Writer { .. } | Standing::PrAuthor { writes: true } => true,
+        Standing::PrAuthor { writes: false } | Standing::Ours | Standing::Untrusted => false,
+    }
+}
+
+/// Takes every reply that was not heard yet into account.
+pub(super) fn take_replies(summary: &mut Summary, view: &View<'_>, before: &Summary, out: &mut Absorbed) {
+    let own: BTreeSet<FindingId> = summary.comments.keys().copied().collect();
+    for entry in summary.comments.values_mut() {
+        let Some(thread) = entry.thread.and_then(|root| view.threads.get(&root)) else { continue };
+        let known = before.comments.contains_key(&entry.finding.id);
+        let born = thread.iter().position(|(c, _)| FindingId::Inline(c.id) == entry.finding.id);
+        let after = born.map_or(0, |at| at + 1);
+        for (at, (comment, note)) in thread.iter().enumerate().skip(after) {
+            if !has_weight(&note.standing) || entry.heard.contains(&comment.id) {
+                continue;
+            }
+            entry.heard.push(comment.id);
+            if is_command(&comment.body) || (own.contains(&FindingId::Inline(comment.id)) && !insists(note)) {
+                continue;
+            }
+            let earlier = &thread[after..at];
+            Reply { view, comment, note, earlier, known }.take(entry, out);
+        }
+        entry.heard.sort_unstable();
+    }
+}
+
+fn insists(note: &Note) -> bool {
+    note.said.verdict == ReplyVerdict::Insists
+}
+
+struct Reply<'v, 'a> {
+    view: &'v View<'a>,
+    comment: &'a Comment,
+    note: &'a Note,
+    /// The thread from the finding to this reply.
+    earlier: &'v [(&'a Comment, &'a Note)],
+    /// True when the finding was known before this observation.
+    known: bool,
+}
+
+impl Reply<'_, '_> {
+    fn take(&self, entry: &mut Entry, out: &mut Absorbed) {
+        let after_ours = self.earlier.iter().any(|(_, note)| note.standing == Standing::Ours);
+        if self.note.said.closed.is_some() && self.of_reviewer(entry) {
+            self.withdraw(entry, "says that it is done", out);
+            return;
+        }
+        match self.note.said.verdict {
+            ReplyVerdict::Notice => {}
+            ReplyVerdict::Accepts if after_ours => self.accept(entry, out),
+            // Without an answer of ours there is nothing to accept but the finding itself.
+            ReplyVerdict::Accepts => {}
+            ReplyVerdict::Insists | ReplyVerdict::Unclear => {
+                if after_ours || self.crossed(entry) {
+                    self.dispute(entry, out);
+                }
+            }
+        }
+    }
+
+    /// A reply nobody of us had read when the finding was answered, or one to a finding settled without words.
+    fn crossed(&self, entry: &Entry) -> bool {
+        let first_seen = entry.history.first().map(|first| first.at);
+        let late = self.known && first_seen.is_some_and(|seen| self.comment.created_at > seen);
+        let under_way = entry.pending.as_ref().is_some_and(|pending| comeback::of_words(pending.verb));
+        let settled = entry.finding.status.settled() && (self.of_reviewer(entry) || insists(self.note));
+        late && (under_way || settled)
+    }
+
+    fn of_reviewer(&self, entry: &Entry) -> bool {
+        self.view.speaker(self.note).is_some_and(|who| who == self.view.author(entry))
+    }
+
+    fn login(&self) -> Option<&Login> {
+        self.note.author.as_ref().map(|author| &author.login)
+    }
+
+    fn name(&self) -> &str {
+        self.login().map_or("somebody", Login::as_str)
+    }
+
+    fn accept(&self, entry: &mut Entry, out: &mut Absorbed) {
+        if self.of_reviewer(entry) {
+            self.withdraw(entry, "accepts the answer", out);
+            return;
+        }
+        let Some(author) = &self.note.author else { return };
+        // R6: others may take back what is less than a P1.
+        if author.kind == AccountKind::Person && entry.finding.severity != Severity::P1 {
+            let because = format!("accepts the answer in comment {}", self.comment.id);
+            let why = format!("{} {because}", author.login);
+            let proof = Proof::Person { by: author.login.clone(), because };
+            if entry.settle(Status::Withdrawn, proof, why, self.view.at, self.view.round) {
+                out.tell(entry, What::Settled(Status::Withdrawn));
+            }
+        }
+    }
+
+    fn withdraw(&self, entry: &mut Entry, what: &str, out: &mut Absorbed) {
+        let why = format!("{} {what} in comment {}", self.name(), self.comment.id);
+        let proof = Proof::Reviewer { because: why.clone() };
+        if entry.settle(Status::Withdrawn, proof, why, self.view.at, self.view.round) {
+            out.tell(entry, What::Settled(Status::Withdrawn));
+        }
+    }
+
+    fn dispute(&self, entry: &mut Entry, out: &mut Absorbed) {
+        match entry.finding.status {
+            Status::Gone => return,
+            // Taken back or carried elsewhere: only a clear word opens it again.
+            Status::Withdrawn | Status::Duplicate if !insists(self.note) => return,
+            Status::Open
+            | Status::Fixed
+            | Status::Argued
+            | Status::Stale
+            | Status::Deferred
+            | Status::Acknowledged
+            | Status::Answered
+            | Status::Withdrawn
+            | Status::Duplicate => {}
+        }
+        let why = format!("{} answered and does not accept it", self.name());
+        if entry.reopen(NewFact::Disputed, why.clone(), self.view.at, self.view.round) {
+            out.tell(entry, What::Reopened(NewFact::Disputed));
+        } else if entry.pending.as_ref().is_some_and(|pending| comeback::of_words(pending.verb)) {
+            entry.pending = None;
+            entry.finding.why = why;
+        }
+        self.raise(entry);
+        let text: String = self.comment.body.chars().take(QUOTED).collect();
+        entry.refused = Some(format!("{} answered: {}", self.name(), text.trim()));
+        if self.opens_exchange() {
+            entry.exchanges += 1;
+            let cap = self.view.seen.policy.limits.exchanges.max(1);
+            if entry.exchanges >= cap && entry.hand_over(format!("{} exchanges without agreement", entry.exchanges)) {
+                out.tell(entry, What::NeedsPerson);
+            }
+        }
+    }
+
+    /// Several replies to one answer of ours are one exchange.
+    fn opens_exchange(&self) -> bool {
+        let last_ours = self.earlier.iter().rposition(|(_, note)| note.standing == Standing::Ours);
+        !self.earlier[last_ours.map_or(0, |at| at + 1)..].iter().any(|(comment, note)| {
+            has_weight(&note.standing)
+                && !is_command(&comment.body)
+                && matches!(note.said.verdict, ReplyVerdict::Insists | ReplyVerdict::Unclear)
+                && last_ours.is_some()
+        })
+    }
+
+    /// A reviewer that insists may say that it is worse than it said.
+    fn raise(&self, entry: &mut Entry) {
+        if let Some(found) = self.note.said.worst()
+            && found.decided_by == DecidedBy::Tagged
+            && found.severity < entry.finding.severity
+            && self.of_reviewer(entry)
+            && entry.regrade.is_none()
+        {
+            entry.finding.severity = found.severity;
+            entry.finding.decided_by = found.decided_by;
+        }
+    }
+}
+
+/// Settles, or where it is settled already, remembers the fact so that it is not used later.
+fn use_once(entry: &mut Entry, proof: Proof, why: String, view: &View<'_>, out: &mut Absorbed) {
+    if entry.finding.status.settled() {
+        let status = entry.finding.status;
+        entry.history.push(Move { at: view.at, from: Some(status), to: status, why, round: view.round });
+    } else if entry.settle(Status::Withdrawn, proof, why, view.at, view.round) {
+        out.tell(entry, What::Settled(Status::Withdrawn));
+    }
+}
+
+/// Takes closing markers that a reviewer wrote into its own comment.
+pub(super) fn take_closings(summary: &mut Summary, view: &View<'_>, out: &mut Absorbed) {
+    let carriers: Vec<(FindingId, u64)> = summary.comments.keys().map(|id| (*id, id.carrier())).collect();
+    for entry in summary.comments.values_mut() {
+        let Some(note) = view.note(entry.finding.id).filter(|note| has_weight(&note.standing)) else { continue };
+        let Some(closed) = &note.said.closed else { continue };
+        let siblings = carriers.iter().filter(|(id, carrier)| {
+            *carrier == entry.finding.id.carrier()
+                && std::mem::discriminant(id) == std::mem::discriminant(&entry.finding.id)
+        });
+        // A marker on a body closes all of it or says nothing of one item among several.
+        if siblings.count() > 1 && !note.said.findings.is_empty() {
+            continue;
+        }
+        let because = match closed {
+            Closed::Addressed(Some(sha)) => format!("its reviewer marked it as addressed in {sha}"),
+            Closed::Addressed(None) => "its reviewer marked it as addressed".to_owned(),
+            Closed::Withdrawn => "its reviewer marked it as withdrawn".to_owned(),
+        };
+        if entry.history.iter().all(|past| past.why != because) {
+            use_once(entry, Proof::Reviewer { because: because.clone() }, because, view, out);
+        }
+    }
+}
+
+/// Takes threads that somebody resolved, and threads that are open again.
+pub(super) fn take_resolutions(summary: &mut Summary, view: &View<'_>, out: &mut Absorbed) {
+    for thread in &view.seen.obs.threads {
+        for entry in summary.comments.values_mut().filter(|entry| entry.thread == Some(thread.root)) {
+            resolution(entry, thread, view, out);
+        }
+    }
+}
+
+fn resolution(entry: &mut Entry, thread: &Thread, view: &View<'_>, out: &mut Absorbed) {
+    let last = entry.history.iter().rev().find(|m| m.why.starts_with(RESOLVED) || m.why == UNRESOLVED).cloned();
+    let used = last.as_ref().filter(|last| last.why.starts_with(RESOLVED));
+    match (thread.resolved, used) {
+        (true, None) => {
+            if let Some(proof) = thread.resolved_by.as_ref().and_then(|by| resolver(entry, thread, by, view)) {
+                let by = thread.resolved_by.as_ref().map(ToString::to_string).unwrap_or_default();
+                use_once(entry, proof, format!("{RESOLVED}{by}"), view, out);
+            }
+        }
+        (false, Some(last)) => {
+            let withdrew = last.from == Some(Status::Open) && entry.finding.status == Status::Withdrawn;
+            if withdrew && entry.reopen(NewFact::Unresolved, UNRESOLVED, view.at, view.round) {
+                out.tell(entry, What::Reopened(NewFact::Unresolved));
+            } else {
+                let status = entry.finding.status;
+                let why = UNRESOLVED.to_owned();
+                entry.history.push(Move { at: view.at, from: Some(status), to: status, why, round: view.round });
+            }
+        }
+        (true, Some(_)) | (false, None) => {}
+    }
+}
+
+/// Returns the proof a resolver's deed gives; `None` where it proves nothing.
+fn resolver(entry: &Entry, thread: &Thread, by: &Login, view: &View<'_>) -> Option<Proof> {
+    if view.seen.obs.account.as_ref().is_some_and(|account| account.login == *by) {
+        return None;
+    }
+    if is_author(entry, by, view) {
+        return Some(Proof::Reviewer { because: format!("{by} resolved its thread") });
+    }
+    if !writes(by, view) {
+        return None;
+    }
+    let because = match (entry.finding.severity, reason_of(thread, by, view)) {
+        (Severity::P1, None) => return None,
+        (_, None) => "resolved its thread".to_owned(),
+        (_, Some(comment)) => format!("resolved its thread with the reason in comment {comment}"),
+    };
+    Some(Proof::Person { by: by.clone(), because })
+}
+
+/// The forge names a resolver by login alone; a person who took a bot's name is not that bot.
+fn is_author(entry: &Entry, by: &Login, view: &View<'_>) -> bool {
+    let author = view.author(entry);
+    let person = Author { login: by.clone(), kind: AccountKind::Person };
+    let obs = view.seen.obs;
+    let is_person = obs.permissions.contains_key(by)
+        || obs.pr.author.as_ref() == Some(&person)
+        || obs.comments.iter().any(|comment| comment.author.as_ref() == Some(&person));
+    author == view.account(by, AccountKind::Person) || (!is_person && author == view.account(by, AccountKind::Bot))
+}
+
+/// Tells whether a person may write here: by the permission that was read, or by what was decided on a note of theirs.
+fn writes(by: &Login, view: &View<'_>) -> bool {
+    let person = Author { login: by.clone(), kind: AccountKind::Person };
+    view.seen.obs.permission(&person) == Permission::Write
+        || view.seen.notes.iter().any(|note| {
+            note.author.as_ref() == Some(&person)
+                && match note.standing {
+                    Standing::Writer { .. } => true,
+                    Standing::PrAuthor { writes } => writes,
+                    Standing::Reviewer(_) | Standing::Ours | Standing::Untrusted => false,
+                }
+        })
+}
+
+/// Returns the resolver's own comment in the thread that gives a reason.
+fn reason_of(thread: &Thread, by: &Login, view: &View<'_>) -> Option<u64> {
+    let posts = view.threads.get(&thread.root)?;
+    let reason = posts.iter().rev().find(|(comment, note)| {
+        comment.id != thread.root
+            && note.author.as_ref().is_some_and(|author| author.login == *by)
+            && note.standing != Standing::Ours
+            && !is_command(&comment.body)
+            && comment.body.trim().chars().count() >= REASON
+    });
+    reason.map(|(comment, _)| comment.id)
+}
