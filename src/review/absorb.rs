@@ -9,6 +9,7 @@ use jiff::Timestamp;
 
 use super::anchor::{Located, Place};
 use super::comeback::{self, Relation};
+use super::commands::{self, Obeyed};
 use super::comment::{AccountKind, Channel, Comment};
 use super::ids::{FindingId, Login, RepoPath, Sha};
 use super::note::{Found, Note, Signal, Standing};
@@ -86,6 +87,8 @@ pub struct Absorbed {
     pub events: Vec<Happened>,
     /// What nobody acts upon.
     pub untrusted: Vec<Untrusted>,
+    /// Thread commands that were taken in this reading, obeyed or refused.
+    pub commands: Vec<Obeyed>,
     /// Open findings whose place is provably gone, with the proof: candidates for `stale`.
     pub anchors_gone: Vec<(FindingId, String)>,
 }
@@ -148,7 +151,7 @@ impl<'a> View<'a> {
     }
 
     /// Comments with their notes, oldest first, whatever the order of the reading.
-    fn in_order(&self) -> Vec<(&'a Comment, &'a Note)> {
+    pub(super) fn in_order(&self) -> Vec<(&'a Comment, &'a Note)> {
         let mut all: Vec<(&'a Comment, &'a Note)> =
             self.notes.iter().filter_map(|(key, note)| Some((*self.comments.get(key)?, *note))).collect();
         // A review's inline comments come before its body, which may repeat them.
@@ -235,6 +238,7 @@ pub fn absorb(summary: &mut Summary, seen: &Seen<'_>) -> Absorbed {
         unsaid.extend(take_note(summary, &view, comment, note, &mut out));
     }
     threads::take_replies(summary, &view, &before, &mut out);
+    commands::take_commands(summary, &view, &mut out);
     threads::take_closings(summary, &view, &mut out);
     threads::take_resolutions(summary, &view, &mut out);
     // Last, because a reply can have opened what nobody says any more.

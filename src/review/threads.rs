@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 
 use super::absorb::{Absorbed, View, What};
 use super::comeback;
+use super::commands::is_command;
 use super::comment::{AccountKind, Author, Comment, Thread};
 use super::ids::{FindingId, Login};
 use super::note::{Closed, Note, ReplyVerdict, Standing};
@@ -20,11 +21,6 @@ const REASON: usize = 15;
 const QUOTED: usize = 300;
 const RESOLVED: &str = "its thread was resolved by ";
 const UNRESOLVED: &str = "its thread is open again";
-
-/// Tells whether a text is a thread command; those are read elsewhere.
-fn is_command(body: &str) -> bool {
-    body.trim_start().lines().next().is_some_and(|line| line.split_whitespace().next() == Some("/pushback"))
-}
 
 /// Tells whether an author's reply has weight in a thread.
 fn has_weight(standing: &Standing) -> bool {
