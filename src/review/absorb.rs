@@ -138,7 +138,7 @@ impl<'a> View<'a> {
             }
             let Standing::Reviewer(name) = &note.standing else { continue };
             for signal in &note.said.signals {
-                if let Signal::Levels(levels) = signal {
+                if let Signal::ReportsLevels(levels) = signal {
                     // Written later is read later: the newest word stands.
                     view.levels.extend(levels.iter().map(|(id, severity)| (*id, (name.as_str(), *severity))));
                 }
@@ -345,7 +345,8 @@ fn take_note<'a>(
     out: &mut Absorbed,
 ) -> Vec<FindingId> {
     if !note.standing.creates_work() {
-        if let (false, Some(found)) = (note.standing == Standing::Ours, note.said.worst()) {
+        let listed = note.standing != Standing::Ours && of_carrier(summary, note.channel, note.id).is_empty();
+        if let (true, Some(found)) = (listed, note.said.worst()) {
             let login = note.author.as_ref().map(|author| author.login.clone());
             let title = found.title.clone();
             out.untrusted.push(Untrusted { channel: note.channel, id: note.id, login, title });
@@ -356,10 +357,10 @@ fn take_note<'a>(
     let mut known = of_carrier(summary, note.channel, note.id);
     for (id, found) in assign(summary, note, &known) {
         known.retain(|other| *other != id);
-        let told = Told { view, comment, note, author_login: &author.login, found };
+        let told = Told { view, comment, note, author_login: &author.login, found: &found };
         if summary.comments.contains_key(&id) {
             update(summary, &told, id, out);
-        } else if !answers_its_own(summary, view, comment, note, found) {
+        } else if !answers_its_own(summary, view, comment, note, &found) {
             insert(summary, &told, id, out);
         }
     }
@@ -376,7 +377,7 @@ struct Told<'v, 'a> {
     comment: &'a Comment,
     note: &'a Note,
     author_login: &'a Login,
-    found: &'a Found,
+    found: &'v Found,
 }
 
 fn of_carrier(summary: &Summary, channel: Channel, id: u64) -> Vec<FindingId> {
@@ -384,10 +385,10 @@ fn of_carrier(summary: &Summary, channel: Channel, id: u64) -> Vec<FindingId> {
 }
 
 /// Gives each finding of a comment its id: the one it had, found by content, or the next free one.
-fn assign<'a>(summary: &Summary, note: &'a Note, known: &[FindingId]) -> Vec<(FindingId, &'a Found)> {
+fn assign(summary: &Summary, note: &Note, known: &[FindingId]) -> Vec<(FindingId, Found)> {
     let make = match note.channel {
         Channel::Inline => {
-            return note.said.worst().map(|found| (FindingId::Inline(note.id), found)).into_iter().collect();
+            return note.said.merged().map(|found| (FindingId::Inline(note.id), found)).into_iter().collect();
         }
         Channel::Review => FindingId::Review,
         Channel::Conversation => FindingId::Conversation,
@@ -411,7 +412,7 @@ fn assign<'a>(summary: &Summary, note: &'a Note, known: &[FindingId]) -> Vec<(Fi
             make(note.id, next)
         })
     };
-    ids.into_iter().map(fresh).collect::<Vec<_>>().into_iter().zip(&note.said.findings).collect()
+    ids.into_iter().map(fresh).collect::<Vec<_>>().into_iter().zip(note.said.findings.iter().cloned()).collect()
 }
 
 fn item(id: FindingId) -> u32 {

@@ -2,12 +2,12 @@
 //!
 //! Each reply is heard once; a standing fact (a marker, a resolved thread) is used once and remembered in the history.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::absorb::{Absorbed, View, What};
 use super::comeback;
 use super::commands::is_command;
-use super::comment::{AccountKind, Author, Comment, Thread};
+use super::comment::{AccountKind, Author, Channel, Comment, Thread};
 use super::ids::{FindingId, Login};
 use super::note::{Closed, Note, ReplyVerdict, Standing};
 use super::observation::Permission;
@@ -21,6 +21,8 @@ const REASON: usize = 15;
 const QUOTED: usize = 300;
 const RESOLVED: &str = "its thread was resolved by ";
 const UNRESOLVED: &str = "its thread is open again";
+const MARKED: &str = "its reviewer marked it as ";
+const UNMARKED: &str = "its reviewer took the closing marker out";
 
 /// Tells whether an author's reply has weight in a thread.
 fn has_weight(standing: &Standing) -> bool {
@@ -202,28 +204,59 @@ fn use_once(entry: &mut Entry, proof: Proof, why: String, view: &View<'_>, out: 
     }
 }
 
-/// Takes closing markers that a reviewer wrote into its own comment.
+/// Takes closing markers that a reviewer wrote into its own comment, or took out again.
 pub(super) fn take_closings(summary: &mut Summary, view: &View<'_>, out: &mut Absorbed) {
-    let carriers: Vec<(FindingId, u64)> = summary.comments.keys().map(|id| (*id, id.carrier())).collect();
+    let mut items: BTreeMap<(Channel, u64), usize> = BTreeMap::new();
+    for entry in summary.comments.values() {
+        *items.entry((entry.finding.channel, entry.finding.id.carrier())).or_default() += 1;
+    }
     for entry in summary.comments.values_mut() {
         let Some(note) = view.note(entry.finding.id).filter(|note| has_weight(&note.standing)) else { continue };
-        let Some(closed) = &note.said.closed else { continue };
-        let siblings = carriers.iter().filter(|(id, carrier)| {
-            *carrier == entry.finding.id.carrier()
-                && std::mem::discriminant(id) == std::mem::discriminant(&entry.finding.id)
-        });
+        let alone = items.get(&(entry.finding.channel, entry.finding.id.carrier())).is_none_or(|n| *n <= 1);
         // A marker on a body closes all of it or says nothing of one item among several.
-        if siblings.count() > 1 && !note.said.findings.is_empty() {
-            continue;
+        match &note.said.closed {
+            Some(closed) if alone || note.said.findings.is_empty() => close(entry, closed, view, out),
+            None if !note.said.findings.is_empty() => unclose(entry, view, out),
+            Some(_) | None => {}
         }
-        let because = match closed {
-            Closed::Addressed(Some(sha)) => format!("its reviewer marked it as addressed in {sha}"),
-            Closed::Addressed(None) => "its reviewer marked it as addressed".to_owned(),
-            Closed::Withdrawn => "its reviewer marked it as withdrawn".to_owned(),
-        };
-        if entry.history.iter().all(|past| past.why != because) {
-            use_once(entry, Proof::Reviewer { because: because.clone() }, because, view, out);
-        }
+    }
+}
+
+fn close(entry: &mut Entry, closed: &Closed, view: &View<'_>, out: &mut Absorbed) {
+    let (what, sha) = match closed {
+        Closed::Addressed { sha } => ("addressed", sha.as_deref()),
+        Closed::Resolved { sha } => ("resolved", sha.as_deref()),
+        Closed::Withdrawn => ("withdrawn", None),
+    };
+    let because = match sha {
+        Some(sha) => format!("{MARKED}{what} in {sha}"),
+        None => format!("{MARKED}{what}"),
+    };
+    if last_of(entry, MARKED, UNMARKED).is_none_or(|last| last.why != because) {
+        use_once(entry, Proof::Reviewer { because: because.clone() }, because, view, out);
+    }
+}
+
+fn unclose(entry: &mut Entry, view: &View<'_>, out: &mut Absorbed) {
+    if let Some(last) = last_of(entry, MARKED, UNMARKED).filter(|last| last.why.starts_with(MARKED)).cloned() {
+        take_back(entry, &last, UNMARKED, view, out);
+    }
+}
+
+/// Returns the last move made by a standing fact or by its end.
+fn last_of<'e>(entry: &'e Entry, begin: &str, end: &str) -> Option<&'e Move> {
+    entry.history.iter().rev().find(|past| past.why.starts_with(begin) || past.why == end)
+}
+
+/// The end of a standing fact opens what the fact had settled.
+fn take_back(entry: &mut Entry, last: &Move, why: &str, view: &View<'_>, out: &mut Absorbed) {
+    let status = entry.finding.status;
+    let withdrew = last.from == Some(Status::Open) && status == Status::Withdrawn;
+    if withdrew && entry.reopen(NewFact::Unresolved, why, view.at, view.round) {
+        out.tell(entry, What::Reopened(NewFact::Unresolved));
+    } else {
+        let why = why.to_owned();
+        entry.history.push(Move { at: view.at, from: Some(status), to: status, why, round: view.round });
     }
 }
 
@@ -237,8 +270,7 @@ pub(super) fn take_resolutions(summary: &mut Summary, view: &View<'_>, out: &mut
 }
 
 fn resolution(entry: &mut Entry, thread: &Thread, view: &View<'_>, out: &mut Absorbed) {
-    let last = entry.history.iter().rev().find(|m| m.why.starts_with(RESOLVED) || m.why == UNRESOLVED).cloned();
-    let used = last.as_ref().filter(|last| last.why.starts_with(RESOLVED));
+    let used = last_of(entry, RESOLVED, UNRESOLVED).filter(|last| last.why.starts_with(RESOLVED)).cloned();
     match (thread.resolved, used) {
         (true, None) => {
             if let Some(proof) = thread.resolved_by.as_ref().and_then(|by| resolver(entry, thread, by, view)) {
@@ -246,16 +278,7 @@ fn resolution(entry: &mut Entry, thread: &Thread, view: &View<'_>, out: &mut Abs
                 use_once(entry, proof, format!("{RESOLVED}{by}"), view, out);
             }
         }
-        (false, Some(last)) => {
-            let withdrew = last.from == Some(Status::Open) && entry.finding.status == Status::Withdrawn;
-            if withdrew && entry.reopen(NewFact::Unresolved, UNRESOLVED, view.at, view.round) {
-                out.tell(entry, What::Reopened(NewFact::Unresolved));
-            } else {
-                let status = entry.finding.status;
-                let why = UNRESOLVED.to_owned();
-                entry.history.push(Move { at: view.at, from: Some(status), to: status, why, round: view.round });
-            }
-        }
+        (false, Some(last)) => take_back(entry, &last, UNRESOLVED, view, out),
         (true, Some(_)) | (false, None) => {}
     }
 }

@@ -35,6 +35,7 @@ pub(crate) fn said(kind: Kind) -> Classified {
     Classified {
         kind,
         findings: Vec::new(),
+        closed_finding: None,
         reviewer: None,
         signals: Vec::new(),
         closed: None,
@@ -478,7 +479,7 @@ fn a_closing_marker_of_its_reviewer_withdraws() {
     let (mut summary, mut scene) = (summary(), Scene::new());
     scene.inline(1, "rabbit", 3, found(Severity::P1, GUARD));
     scene.absorb(&mut summary);
-    scene.edit(1, Vec::new()).note(1).said.closed = Some(Closed::Addressed(Some("abc1234".to_owned())));
+    scene.edit(1, Vec::new()).note(1).said.closed = Some(Closed::Addressed { sha: Some("abc1234".to_owned()) });
     scene.absorb(&mut summary);
     let entry = get(&summary, "c1");
     assert_eq!(entry.finding.status, Status::Withdrawn);
@@ -486,6 +487,19 @@ fn a_closing_marker_of_its_reviewer_withdraws() {
     scene.reply(19, 1, bot("rabbit"), ReplyVerdict::Insists, "Still there.");
     scene.absorb(&mut summary);
     assert_eq!(status(&summary, "c1"), Status::Open, "the marker was used; what was said later counts");
+}
+
+#[test]
+fn a_closing_marker_taken_out_opens_again() {
+    let (mut summary, mut scene) = (summary(), Scene::new());
+    scene.inline(1, "rabbit", 3, found(Severity::P1, GUARD));
+    scene.absorb(&mut summary);
+    for closed in [true, false, true] {
+        scene.edit(1, if closed { Vec::new() } else { vec![found(Severity::P1, GUARD)] });
+        scene.note(1).said.closed = closed.then_some(Closed::Resolved { sha: None });
+        scene.absorb(&mut summary);
+        assert_eq!(status(&summary, "c1"), if closed { Status::Withdrawn } else { Status::Open });
+    }
 }
 
 #[test]
@@ -648,7 +662,7 @@ fn r05_levels_told_elsewhere_grade_inline_findings_and_reopen() {
     scene.absorb(&mut summary);
     assert!(get_mut(&mut summary, "c1").settle(Status::Acknowledged, Proof::Listed, "listed", time(60), 1));
     scene.body(Channel::Review, 8, "codex", Vec::new()).note(8).said.signals =
-        vec![Signal::Levels(vec![(1, Severity::P1)])];
+        vec![Signal::ReportsLevels(vec![(1, Severity::P1)])];
     scene.absorb(&mut summary);
     let entry = get(&summary, "c1");
     assert_eq!((entry.finding.severity, entry.finding.status), (Severity::P1, Status::Open));
@@ -781,17 +795,26 @@ impl Play {
                 let verdicts =
                     [ReplyVerdict::Accepts, ReplyVerdict::Insists, ReplyVerdict::Notice, ReplyVerdict::Unclear];
                 if let Some(root) = self.root(root) {
-                    let verdict = verdicts[verdict % 4];
-                    self.scene.reply(id, root, Self::author(author), verdict, "this is a reason");
+                    let commands = [
+                        "/pushback accept",
+                        "/pushback retry",
+                        "/pushback regrade P1 worse",
+                        "/pushback regrade P3 better",
+                        "/pushback out-of-scope later",
+                    ];
+                    let text = commands.get(verdict).copied().unwrap_or("this is a reason");
+                    self.scene.reply(id, root, Self::author(author), verdicts[verdict % 4], text);
                 }
             }
             Deed::Edit(comment, text, severity) => {
                 if let Some(comment) = self.some_id(comment)
-                    && !self.scene.note(comment).said.findings.is_empty()
+                    && self.scene.note(comment).said.kind == Kind::Finding
                 {
                     self.scene.edit(comment, vec![Self::told(text, severity)]);
-                    if text == 11 {
-                        self.scene.note(comment).said.closed = Some(Closed::Withdrawn);
+                    let said = &mut self.scene.note(comment).said;
+                    said.closed = (text == 11).then_some(Closed::Withdrawn);
+                    if severity > 6 && text == 11 {
+                        said.findings.clear();
                     }
                 }
             }
