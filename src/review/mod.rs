@@ -10,6 +10,7 @@ pub mod brief;
 pub mod classify;
 pub mod code;
 pub mod comeback;
+pub mod commands;
 pub mod comment;
 pub mod compose;
 pub mod decision;
@@ -30,6 +31,7 @@ pub mod owed;
 pub mod picture;
 pub mod policy;
 pub mod rebuild;
+pub mod recheck;
 pub mod reviewers;
 #[cfg(test)]
 pub(crate) mod sample;

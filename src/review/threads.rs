@@ -2,11 +2,20 @@
 //!
 //! Each reply is heard once; a standing fact (a marker, a resolved thread) is used once and remembered in the history.
 
+<<<<<<< HEAD
 use std::collections::BTreeSet;
 
 use super::absorb::{Absorbed, View, What};
 use super::comeback;
 use super::comment::{AccountKind, Author, Comment, Thread};
+=======
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::absorb::{Absorbed, View, What};
+use super::comeback;
+use super::commands::is_command;
+use super::comment::{AccountKind, Author, Channel, Comment, Thread};
+>>>>>>> absorb
 use super::ids::{FindingId, Login};
 use super::note::{Closed, Note, ReplyVerdict, Standing};
 use super::observation::Permission;
@@ -20,11 +29,16 @@ const REASON: usize = 15;
 const QUOTED: usize = 300;
 const RESOLVED: &str = "its thread was resolved by ";
 const UNRESOLVED: &str = "its thread is open again";
+<<<<<<< HEAD
 
 /// Tells whether a text is a thread command; those are read elsewhere.
 fn is_command(body: &str) -> bool {
     body.trim_start().lines().next().is_some_and(|line| line.split_whitespace().next() == Some("/pushback"))
 }
+=======
+const MARKED: &str = "its reviewer marked it as ";
+const UNMARKED: &str = "its reviewer took the closing marker out";
+>>>>>>> absorb
 
 /// Tells whether an author's reply has weight in a thread.
 fn has_weight(standing: &Standing) -> bool {
@@ -206,6 +220,7 @@ fn use_once(entry: &mut Entry, proof: Proof, why: String, view: &View<'_>, out: 
     }
 }
 
+<<<<<<< HEAD
 /// Takes closing markers that a reviewer wrote into its own comment.
 pub(super) fn take_closings(summary: &mut Summary, view: &View<'_>, out: &mut Absorbed) {
     let carriers: Vec<(FindingId, u64)> = summary.comments.keys().map(|id| (*id, id.carrier())).collect();
@@ -231,10 +246,67 @@ pub(super) fn take_closings(summary: &mut Summary, view: &View<'_>, out: &mut Ab
         };
         if entry.history.iter().all(|past| past.why != because) {
             use_once(entry, Proof::Reviewer { because: because.clone() }, because, view, out);
+=======
+/// Takes closing markers that a reviewer wrote into its own comment, or took out again.
+pub(super) fn take_closings(summary: &mut Summary, view: &View<'_>, out: &mut Absorbed) {
+    let mut items: BTreeMap<(Channel, u64), usize> = BTreeMap::new();
+    for entry in summary.comments.values() {
+        *items.entry((entry.finding.channel, entry.finding.id.carrier())).or_default() += 1;
+    }
+    for entry in summary.comments.values_mut() {
+        let Some(note) = view.note(entry.finding.id).filter(|note| has_weight(&note.standing)) else { continue };
+        let alone = items.get(&(entry.finding.channel, entry.finding.id.carrier())).is_none_or(|n| *n <= 1);
+        // A marker on a body closes all of it or says nothing of one item among several.
+        match &note.said.closed {
+            Some(closed) if alone || note.said.findings.is_empty() => close(entry, closed, view, out),
+            None if !note.said.findings.is_empty() => unclose(entry, view, out),
+            Some(_) | None => {}
+>>>>>>> absorb
         }
     }
 }
 
+<<<<<<< HEAD
+=======
+fn close(entry: &mut Entry, closed: &Closed, view: &View<'_>, out: &mut Absorbed) {
+    let (what, sha) = match closed {
+        Closed::Addressed { sha } => ("addressed", sha.as_deref()),
+        Closed::Resolved { sha } => ("resolved", sha.as_deref()),
+        Closed::Withdrawn => ("withdrawn", None),
+    };
+    let because = match sha {
+        Some(sha) => format!("{MARKED}{what} in {sha}"),
+        None => format!("{MARKED}{what}"),
+    };
+    if last_of(entry, MARKED, UNMARKED).is_none_or(|last| last.why != because) {
+        use_once(entry, Proof::Reviewer { because: because.clone() }, because, view, out);
+    }
+}
+
+fn unclose(entry: &mut Entry, view: &View<'_>, out: &mut Absorbed) {
+    if let Some(last) = last_of(entry, MARKED, UNMARKED).filter(|last| last.why.starts_with(MARKED)).cloned() {
+        take_back(entry, &last, UNMARKED, view, out);
+    }
+}
+
+/// Returns the last move made by a standing fact or by its end.
+fn last_of<'e>(entry: &'e Entry, begin: &str, end: &str) -> Option<&'e Move> {
+    entry.history.iter().rev().find(|past| past.why.starts_with(begin) || past.why == end)
+}
+
+/// The end of a standing fact opens what the fact had settled.
+fn take_back(entry: &mut Entry, last: &Move, why: &str, view: &View<'_>, out: &mut Absorbed) {
+    let status = entry.finding.status;
+    let withdrew = last.from == Some(Status::Open) && status == Status::Withdrawn;
+    if withdrew && entry.reopen(NewFact::Unresolved, why, view.at, view.round) {
+        out.tell(entry, What::Reopened(NewFact::Unresolved));
+    } else {
+        let why = why.to_owned();
+        entry.history.push(Move { at: view.at, from: Some(status), to: status, why, round: view.round });
+    }
+}
+
+>>>>>>> absorb
 /// Takes threads that somebody resolved, and threads that are open again.
 pub(super) fn take_resolutions(summary: &mut Summary, view: &View<'_>, out: &mut Absorbed) {
     for thread in &view.seen.obs.threads {
@@ -245,8 +317,12 @@ pub(super) fn take_resolutions(summary: &mut Summary, view: &View<'_>, out: &mut
 }
 
 fn resolution(entry: &mut Entry, thread: &Thread, view: &View<'_>, out: &mut Absorbed) {
+<<<<<<< HEAD
     let last = entry.history.iter().rev().find(|m| m.why.starts_with(RESOLVED) || m.why == UNRESOLVED).cloned();
     let used = last.as_ref().filter(|last| last.why.starts_with(RESOLVED));
+=======
+    let used = last_of(entry, RESOLVED, UNRESOLVED).filter(|last| last.why.starts_with(RESOLVED)).cloned();
+>>>>>>> absorb
     match (thread.resolved, used) {
         (true, None) => {
             if let Some(proof) = thread.resolved_by.as_ref().and_then(|by| resolver(entry, thread, by, view)) {
@@ -254,6 +330,7 @@ fn resolution(entry: &mut Entry, thread: &Thread, view: &View<'_>, out: &mut Abs
                 use_once(entry, proof, format!("{RESOLVED}{by}"), view, out);
             }
         }
+<<<<<<< HEAD
         (false, Some(last)) => {
             let withdrew = last.from == Some(Status::Open) && entry.finding.status == Status::Withdrawn;
             if withdrew && entry.reopen(NewFact::Unresolved, UNRESOLVED, view.at, view.round) {
@@ -264,6 +341,9 @@ fn resolution(entry: &mut Entry, thread: &Thread, view: &View<'_>, out: &mut Abs
                 entry.history.push(Move { at: view.at, from: Some(status), to: status, why, round: view.round });
             }
         }
+=======
+        (false, Some(last)) => take_back(entry, &last, UNRESOLVED, view, out),
+>>>>>>> absorb
         (true, Some(_)) | (false, None) => {}
     }
 }

@@ -1,0 +1,191 @@
+//! Whether the proofs of settled findings still hold at the head (R13, FC-34, FC-41).
+//!
+//! Git is asked by the caller; an answer it could not give changes nothing. Replies and description lines are proofs
+//! of another kind and are checked where they are read back.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+
+use super::absorb::{Happened, What};
+use super::anchor::Located;
+use super::ids::{FindingId, Sha};
+use super::status::{NewFact, Status};
+use super::summary::{Entry, Move, Proof, Summary};
+
+/// Who took a fix away.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Taken {
+    /// The commit, where it is known.
+    pub by: Option<Sha>,
+    /// True when the commit is one of this program's.
+    pub ours: bool,
+}
+
+/// What git says of the commits that prove something.
+pub struct ProofFacts<'a> {
+    /// Whether a commit is in the history of the remote head; `None` when that cannot be told (a shallow clone).
+    pub reachable: &'a dyn Fn(&Sha) -> Option<bool>,
+    /// The commit that carries the same change in a rewritten history.
+    pub replaced_by: &'a dyn Fn(&Sha) -> Option<Sha>,
+    /// Who took away what that commit did for this finding, as `anchor::undone` tells.
+    pub undone: &'a dyn Fn(&Entry, &Sha) -> Option<Taken>,
+    /// Where the places of findings are now.
+    pub located: &'a BTreeMap<FindingId, Located>,
+    /// The forge's clock.
+    pub at: Timestamp,
+}
+
+/// Opens every finding whose proof does not hold any more.
+pub fn recheck_proofs(summary: &mut Summary, facts: &ProofFacts<'_>) -> Vec<Happened> {
+    let mut look = Recheck { facts, round: summary.round, out: Vec::new() };
+    for entry in summary.comments.values_mut() {
+        match (&entry.finding.status, entry.proof.clone()) {
+            (Status::Fixed, Some(Proof::Commit { sha, place })) => look.fix(entry, &sha, place),
+            (Status::Stale, Some(Proof::AnchorGone { .. })) => look.stale(entry),
+            (
+                Status::Open
+                | Status::Fixed
+                | Status::Argued
+                | Status::Stale
+                | Status::Deferred
+                | Status::Acknowledged
+                | Status::Answered
+                | Status::Withdrawn
+                | Status::Duplicate
+                | Status::Gone,
+                _,
+            ) => {}
+        }
+    }
+    look.out
+}
+
+/// Whether a person has to look at what is open again.
+#[derive(PartialEq, Eq)]
+enum Next {
+    Work,
+    Person,
+}
+
+struct Recheck<'a> {
+    facts: &'a ProofFacts<'a>,
+    round: u32,
+    out: Vec<Happened>,
+}
+
+impl Recheck<'_> {
+    fn fix(&mut self, entry: &mut Entry, sha: &Sha, place: String) {
+        let reachable = |sha: &Sha| (self.facts.reachable)(sha);
+        match reachable(sha) {
+            None => {}
+            Some(false) => match (self.facts.replaced_by)(sha).filter(|new| reachable(new) == Some(true)) {
+                Some(new) => {
+                    let why = format!("its fix {} is {} in the rewritten history", sha.short(), new.short());
+                    let (from, to) = (Some(Status::Fixed), Status::Fixed);
+                    entry.history.push(Move { at: self.facts.at, from, to, why, round: self.round });
+                    entry.proof = Some(Proof::Commit { sha: new, place });
+                }
+                // What a person took out is not put back without a person.
+                None => {
+                    let why = format!("its fix {} is no longer in the history of the branch", sha.short());
+                    self.open(entry, NewFact::ProofLost, why, &Next::Person);
+                }
+            },
+            Some(true) => {
+                if let Some(taken) = (self.facts.undone)(entry, sha) {
+                    let by = taken.by.map_or_else(|| "a later commit".into(), |sha| format!("commit {}", sha.short()));
+                    let next = if taken.ours { Next::Work } else { Next::Person };
+                    let why = format!("its fix {} was removed by {by}", sha.short());
+                    self.open(entry, NewFact::Undone, why, &next);
+                }
+            }
+        }
+    }
+
+    fn stale(&mut self, entry: &mut Entry) {
+        if let Some(Located::There { path, .. }) = self.facts.located.get(&entry.finding.id) {
+            let why = format!("its place is there again, in `{path}`");
+            self.open(entry, NewFact::ProofLost, why, &Next::Work);
+        }
+    }
+
+    fn open(&mut self, entry: &mut Entry, fact: NewFact, why: String, next: &Next) {
+        if !entry.reopen(fact, why.clone(), self.facts.at, self.round) {
+            return;
+        }
+        let id = entry.finding.id;
+        entry.refused = Some(why.clone());
+        self.out.push(Happened { id, what: What::Reopened(fact), why: why.clone() });
+        if *next == Next::Person && entry.hand_over(why.clone()) {
+            self.out.push(Happened { id, what: What::NeedsPerson, why });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::ids::RepoPath;
+    use super::super::moves::tests::{entry, sha, summary};
+    use super::super::severity::Severity;
+    use super::*;
+
+    fn check(
+        status: Status,
+        reachable: Option<bool>,
+        moved: bool,
+        taken: Option<bool>,
+        expected: (Status, bool, char),
+    ) {
+        let mut summary = summary();
+        let mut one = entry("c1", Severity::P1);
+        let proof = if status == Status::Fixed {
+            Proof::Commit { sha: sha('b'), place: "src/a.rs:40".to_owned() }
+        } else {
+            Proof::AnchorGone { head: sha('b'), because: "deleted".to_owned() }
+        };
+        assert!(one.settle(status, proof, "settled", Timestamp::UNIX_EPOCH, 1));
+        summary.comments.insert(one.finding.id, one);
+        let there = Located::There { path: RepoPath::from_git("b.rs"), line: Some(1), start_line: None, edited: false };
+        let facts = ProofFacts {
+            reachable: &|asked| if *asked == sha('b') { reachable } else { Some(true) },
+            replaced_by: &|_| moved.then(|| sha('c')),
+            undone: &|_, _| taken.map(|ours| Taken { by: Some(sha('d')), ours }),
+            located: &[(FindingId::Inline(1), there)].into(),
+            at: Timestamp::UNIX_EPOCH,
+        };
+        let happened = recheck_proofs(&mut summary, &facts);
+        let after = summary.comments[&FindingId::Inline(1)].clone();
+        let commit = match &after.proof {
+            Some(Proof::Commit { sha, .. }) => sha.as_str().chars().next().unwrap_or(' '),
+            _ => ' ',
+        };
+        assert_eq!((after.finding.status, after.finding.needs_person, commit), expected);
+        assert_eq!(happened.is_empty(), after.finding.status == status);
+        let again = recheck_proofs(&mut summary, &facts);
+        assert!(again.is_empty(), "a second look finds nothing new");
+    }
+
+    #[test]
+    fn fc_34_a_fix_that_a_person_dropped_waits_for_a_person() {
+        check(Status::Fixed, Some(false), false, None, (Status::Open, true, ' '));
+        check(Status::Fixed, Some(true), false, Some(false), (Status::Open, true, ' '));
+    }
+
+    #[test]
+    fn fc_41_a_fix_that_we_took_away_is_work_again() {
+        check(Status::Fixed, Some(true), false, Some(true), (Status::Open, false, ' '));
+    }
+
+    #[test]
+    fn r13_what_holds_or_cannot_be_told_stays() {
+        check(Status::Fixed, Some(true), false, None, (Status::Fixed, false, 'b'));
+        check(Status::Fixed, None, false, None, (Status::Fixed, false, 'b'));
+        check(Status::Fixed, Some(false), true, None, (Status::Fixed, false, 'c'));
+    }
+
+    #[test]
+    fn r14_a_place_that_is_there_again_is_not_stale() {
+        check(Status::Stale, Some(true), false, None, (Status::Open, false, ' '));
+    }
+}
