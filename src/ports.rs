@@ -13,6 +13,7 @@ use crate::review::ids::{FindingId, RepoPath, Sha};
 use crate::review::observation::Observation;
 use crate::review::picture::Picture;
 use crate::review::summary::{Summary, VerifyState};
+pub use crate::review::written::Written;
 
 /// Why the forge could not be read. The request is named; the token never is.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -112,25 +113,6 @@ pub enum Write {
         /// One line.
         description: String,
     },
-}
-
-/// What a write came to.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Written {
-    /// It took effect; the comment's id where one was made.
-    Done(Option<u64>),
-    /// It may have taken effect: look for the marker before anything else.
-    Unclear(String),
-    /// It surely took no effect and may be tried again later.
-    NotSent(String),
-    /// What it was about does not exist any more.
-    Gone(String),
-    /// The conversation is locked, or the forge refuses this text; trying again is useless.
-    Refused(String),
-    /// The account may not do this: names account and right.
-    Forbidden(String),
-    /// A limit, until then.
-    Limited(Timestamp),
 }
 
 /// An issue the pull request closes.

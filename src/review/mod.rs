@@ -28,3 +28,4 @@ pub mod summary;
 pub mod threads;
 pub mod trust;
 pub mod verdict;
+pub mod written;
