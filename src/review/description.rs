@@ -1,0 +1,699 @@
+//! Our block in the pull request's description: its lines, where it goes, and what of it is read back (R24).
+//!
+//! When it is written is decided in `outbox`. The rest of the description belongs to people and is never changed.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::ops::Range;
+use std::sync::LazyLock;
+
+use regex::Regex;
+use serde::{Deserialize, Serialize};
+
+use super::decision::Verb;
+use super::disarm::{cut, link_text, one_line};
+use super::fence::{Fences, LineIs};
+use super::ids::FindingId;
+use super::marker::is_key;
+use super::owed::key_of;
+use super::severity::Severity;
+use super::status::Status;
+use super::summary::{Entry, Proof, Summary, WriteKind};
+use super::words::link;
+
+const BEGIN: &str = "<!-- pushback:begin 1 -->";
+const END: &str = "<!-- pushback:end -->";
+const STATE: &str = "<!-- pushback:state 1 ";
+
+/// Most characters the forge keeps of a description.
+pub const MAX_BODY: usize = 65_536;
+
+/// Rows of the table that are not folded: with headings and folds the block shows less than 40 lines.
+const MAX_ROWS: usize = 24;
+
+/// Why the block cannot be found or written, with the mend.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum BlockProblem {
+    /// Not exactly one begin and one end.
+    Pair {
+        /// Begin lines.
+        begins: usize,
+        /// End lines.
+        ends: usize,
+    },
+    /// The end stands before the begin.
+    Order,
+    /// A begin or end line was changed.
+    Changed,
+    /// A code fence of the description is open where the block would go.
+    OpenFence,
+    /// The description has no room.
+    TooLong,
+}
+
+impl fmt::Display for BlockProblem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mend =
+            format!("remove every `{BEGIN}` and `{END}` line from the description, and what stands between them");
+        match self {
+            Self::Pair { begins, ends } => {
+                write!(f, "the description has {begins} begin and {ends} end lines of our block; {mend}")
+            }
+            Self::Order => write!(f, "our block in the description ends before it begins; {mend}"),
+            Self::Changed => write!(f, "a begin or end line of our block in the description was changed; {mend}"),
+            Self::OpenFence => f.write_str("a code fence in the description is never closed; close it"),
+            Self::TooLong => {
+                write!(f, "the description has no room for our block; shorten it below {MAX_BODY} characters")
+            }
+        }
+    }
+}
+
+/// Counters that outlive a loss of state (R20).
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Counters {
+    /// Rounds ever made.
+    pub round: u32,
+    /// Rounds since the last reset.
+    pub rounds: u32,
+    /// Rounds already counted at the last reset.
+    pub reset_at_round: u32,
+    /// Editor time.
+    pub agent_seconds: u64,
+    /// Tokens.
+    pub tokens: u64,
+    /// Money, in millionths, so that it is read back exactly.
+    pub cost_micro_usd: u64,
+    /// Attempts per finding, where there were any.
+    pub attempts: BTreeMap<FindingId, u32>,
+    /// Exchanges per finding, where there were any.
+    pub exchanges: BTreeMap<FindingId, u32>,
+    /// Keys that were restored once.
+    pub restored: BTreeSet<String>,
+}
+
+/// Returns the counters of a summary.
+pub fn counters(summary: &Summary) -> Counters {
+    let each = |of: fn(&Entry) -> u32| {
+        summary.comments.iter().map(|(id, entry)| (*id, of(entry))).filter(|(_, n)| *n > 0).collect()
+    };
+    Counters {
+        round: summary.round,
+        rounds: summary.used.rounds,
+        reset_at_round: summary.reset_at_round,
+        agent_seconds: summary.used.agent_seconds,
+        tokens: summary.used.tokens,
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a float cast saturates")]
+        cost_micro_usd: (summary.used.cost_usd * 1e6).round() as u64,
+        attempts: each(|entry| entry.finding.attempts),
+        exchanges: each(|entry| entry.exchanges),
+        restored: summary.restored.iter().filter(|key| is_key(key)).cloned().collect(),
+    }
+}
+
+/// Where a line stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Place {
+    /// A reason: the gate asks for it.
+    Reason,
+    /// A row without a reason.
+    Row,
+    /// In the folded list.
+    Acknowledged,
+    /// In the folded line of nits.
+    Nit,
+}
+
+/// One finding as the description names it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Line {
+    /// The finding.
+    pub id: FindingId,
+    /// Key by which it is read back.
+    pub key: String,
+    /// Where it stands.
+    pub place: Place,
+    /// What became of it.
+    pub outcome: String,
+}
+
+/// Returns what the description has to say about a finding, if anything.
+pub fn line(entry: &Entry) -> Option<Line> {
+    let finding = &entry.finding;
+    let argued = |key: Option<&String>, reason: &str| {
+        let key = key.cloned().unwrap_or_else(|| key_of(WriteKind::Argue, entry));
+        (Place::Reason, key, format!("Left as it is: {reason}"))
+    };
+    let of = |kind, place, text: String| (place, key_of(kind, entry), text);
+    let (place, key, text) = match (finding.status, &entry.pending, &entry.proof) {
+        (Status::Open, _, _) if finding.needs_person => return listed(entry),
+        (Status::Open, Some(pending), _) => match (pending.verb, finding.severity) {
+            (Verb::Argue, Severity::P2) => argued(pending.key.as_ref(), &pending.reason),
+            (Verb::Stale, _) => {
+                of(WriteKind::Stale, Place::Reason, format!("No longer applicable: {}", pending.reason))
+            }
+            (Verb::Answer, Severity::P2 | Severity::P3 | Severity::Nit) => {
+                of(WriteKind::Answer, Place::Row, format!("Answered: {}", pending.reason))
+            }
+            (Verb::Argue | Verb::Fix | Verb::Defer | Verb::Answer, _) => return listed(entry),
+        },
+        (Status::Argued, _, Some(Proof::Reply { reason, key, .. })) => argued(Some(key), reason),
+        (Status::Answered, _, Some(Proof::Reply { reason, key, .. })) => {
+            (Place::Row, key.clone(), format!("Answered: {reason}"))
+        }
+        (Status::Stale, _, proof) => {
+            let because = proof.as_ref().map_or(finding.why.as_str(), because);
+            of(WriteKind::Stale, Place::Reason, format!("No longer applicable: {because}"))
+        }
+        (Status::Deferred, _, Some(Proof::Plan { path, url, .. })) => {
+            let key = key_of(WriteKind::Defer, entry);
+            let outcome = format!("Out of scope; follow-up in {}", link(path, url));
+            return Some(Line { id: finding.id, key, place: Place::Reason, outcome });
+        }
+        (Status::Fixed, _, proof) if finding.severity.blocks() => {
+            let how = proof.as_ref().map_or("Fixed".to_owned(), fixed_by);
+            of(WriteKind::Fixed, Place::Row, how)
+        }
+        (Status::Withdrawn, _, Some(Proof::Person { by, because })) if finding.severity.blocks() => {
+            of(WriteKind::Describe, Place::Row, format!("Accepted by {by}: {because}"))
+        }
+        (Status::Open | Status::Acknowledged, _, _) => return listed(entry),
+        (Status::Argued | Status::Answered | Status::Deferred | Status::Fixed, _, _) => return None,
+        (Status::Withdrawn | Status::Duplicate | Status::Gone, _, _) => return None,
+    };
+    Some(Line { id: finding.id, key, place, outcome: one_line(&format!("{text}{}", regraded(entry))) })
+}
+
+fn because(proof: &Proof) -> &str {
+    match proof {
+        Proof::AnchorGone { because, .. } | Proof::Reviewer { because } | Proof::Person { because, .. } => because,
+        Proof::Reply { reason, .. } => reason,
+        Proof::Commit { .. } | Proof::Plan { .. } | Proof::Listed | Proof::SameAs { .. } | Proof::Deleted => "",
+    }
+}
+
+fn fixed_by(proof: &Proof) -> String {
+    match proof {
+        Proof::Commit { sha, .. } => format!("Fixed in {}", sha.short()),
+        Proof::Reviewer { .. } => "Fixed, as its reviewer says".to_owned(),
+        Proof::Person { by, .. } => format!("Fixed, as {by} says"),
+        Proof::Reply { .. }
+        | Proof::AnchorGone { .. }
+        | Proof::Plan { .. }
+        | Proof::Listed
+        | Proof::SameAs { .. }
+        | Proof::Deleted => "Fixed".to_owned(),
+    }
+}
+
+fn regraded(entry: &Entry) -> String {
+    match &entry.regrade {
+        Some(regrade) => format!(" (re-graded from {} by {}: {})", regrade.from, regrade.by, regrade.why),
+        None => String::new(),
+    }
+}
+
+/// Returns the line of a finding that is only acknowledged.
+fn listed(entry: &Entry) -> Option<Line> {
+    let place = match entry.finding.severity {
+        Severity::P1 | Severity::P2 => return None,
+        Severity::P3 => Place::Acknowledged,
+        Severity::Nit => Place::Nit,
+    };
+    let key = key_of(WriteKind::Describe, entry);
+    Some(Line { id: entry.finding.id, key, place, outcome: String::new() })
+}
+
+/// Returns the findings whose reasons have to stand in the description, with their keys.
+pub fn required(summary: &Summary) -> Vec<(FindingId, String)> {
+    let lines = summary.comments.values().filter_map(line);
+    lines.filter(|line| line.place == Place::Reason).map(|line| (line.id, line.key)).collect()
+}
+
+/// Returns the findings whose reasons are not in the description as read.
+pub fn missing(summary: &Summary, read: &BlockReading) -> Vec<FindingId> {
+    let known = |key: &str| match read {
+        BlockReading::Block(block) => block.lines.get(key).is_some_and(|text| !text.is_empty()),
+        BlockReading::Absent | BlockReading::Broken(_) => false,
+    };
+    required(summary).into_iter().filter(|(_, key)| !known(key)).map(|(id, _)| id).collect()
+}
+
+/// How much the block is folded to fit.
+#[derive(Debug, Clone, Copy)]
+struct Shape {
+    acknowledged: usize,
+    reason: usize,
+    keys: bool,
+}
+
+/// Renders the block in at most `room` characters, oldest acknowledgements folded first; `None` when it cannot fit.
+pub fn render(summary: &Summary, room: usize) -> Option<String> {
+    let all: Vec<(&Entry, Line)> = summary.comments.values().filter_map(|e| line(e).map(|l| (e, l))).collect();
+    let state = counters(summary);
+    let mut shape = Shape { acknowledged: all.len(), reason: usize::MAX, keys: true };
+    loop {
+        let block = draw(&all, &state, shape);
+        if measure(&block) <= room {
+            return Some(block);
+        }
+        shape = match shape {
+            Shape { acknowledged: 1.., .. } => Shape { acknowledged: shape.acknowledged * 4 / 5, ..shape },
+            Shape { keys: true, .. } => Shape { keys: false, ..shape },
+            Shape { reason: 601.., .. } => Shape { reason: 600, ..shape },
+            Shape { reason: 161.., .. } => Shape { reason: 160, ..shape },
+            Shape { reason: 61.., .. } => Shape { reason: 60, ..shape },
+            Shape { .. } => return None,
+        };
+    }
+}
+
+/// Renders the block for a description as it is now.
+pub fn render_for(summary: &Summary, body: &str) -> Result<String, BlockProblem> {
+    let foreign = match locate(body)? {
+        Some(range) => measure(body) - measure(&body[range]),
+        None => measure(body) + 2,
+    };
+    render(summary, MAX_BODY.saturating_sub(foreign)).ok_or(BlockProblem::TooLong)
+}
+
+/// Tells whether there is anything to describe.
+pub fn wanted(summary: &Summary) -> bool {
+    summary.round > 0 || summary.comments.values().any(|entry| line(entry).is_some())
+}
+
+fn measure(text: &str) -> usize {
+    text.encode_utf16().count()
+}
+
+fn draw(all: &[(&Entry, Line)], state: &Counters, shape: Shape) -> String {
+    let at = |place: Place| all.iter().filter(move |(_, line)| line.place == place);
+    let mut rows: Vec<_> = at(Place::Reason).chain(at(Place::Row)).collect();
+    rows.sort_by_key(|(entry, line)| (line.place, entry.finding.severity, line.id));
+    let folded = rows.split_off(rows.len().min(MAX_ROWS));
+    let mut out = format!("{BEGIN}\n### Review findings\n");
+    if !rows.is_empty() {
+        out.push('\n');
+        out.push_str(&table(&rows, shape.reason));
+    }
+    if !folded.is_empty() {
+        out.push_str(&fold(&format!("{} more", folded.len()), table(&folded, shape.reason).trim_end()));
+    }
+    out.push_str(&acknowledged(at(Place::Acknowledged).collect(), shape));
+    out.push_str(&nits(at(Place::Nit).collect(), shape));
+    let state = serde_json::to_string(state).unwrap_or_default();
+    format!("{out}\n{STATE}{state} -->\n{END}")
+}
+
+fn fold(title: &str, content: &str) -> String {
+    format!("\n<details><summary>{title}</summary>\n\n{content}\n\n</details>\n")
+}
+
+fn table(rows: &[&(&Entry, Line)], reason: usize) -> String {
+    let mut out = "| Finding | Outcome |\n| --- | --- |\n".to_owned();
+    for (entry, line) in rows {
+        let outcome =
+            if line.outcome.len() > reason { one_line(&cut(&line.outcome, reason)) } else { line.outcome.clone() };
+        let finding = &entry.finding;
+        out.push_str(&format!(
+            "| {} {} | {outcome} {} |\n",
+            finding.severity,
+            named(entry),
+            receipt([line.key.as_str()])
+        ));
+    }
+    out
+}
+
+fn named(entry: &Entry) -> String {
+    let finding = &entry.finding;
+    format!("{} ({})", link(&finding.title, &finding.url), link_text(finding.author.as_str(), 40))
+}
+
+fn receipt<'a>(keys: impl IntoIterator<Item = &'a str>) -> String {
+    format!("<!-- k={} -->", keys.into_iter().collect::<Vec<_>>().join(","))
+}
+
+/// Lines of the description with the findings they are about.
+type Lines<'a, 'b> = Vec<&'a (&'b Entry, Line)>;
+
+/// Sorts by age and splits the oldest off, as far as the shape asks for it.
+fn oldest<'a, 'b>(mut all: Lines<'a, 'b>, shape: Shape) -> (Lines<'a, 'b>, Lines<'a, 'b>) {
+    all.sort_by_key(|(entry, line)| (entry.history.first().map(|m| m.at), line.id));
+    let newest = all.split_off(all.len().saturating_sub(shape.acknowledged));
+    (all, newest)
+}
+
+fn folded_keys(old: &[&(&Entry, Line)], shape: Shape) -> String {
+    if shape.keys { format!(" {}", receipt(old.iter().map(|(_, line)| line.key.as_str()))) } else { String::new() }
+}
+
+fn acknowledged(all: Vec<&(&Entry, Line)>, shape: Shape) -> String {
+    if all.is_empty() {
+        return String::new();
+    }
+    let title = format!("{} acknowledged (P3)", all.len());
+    let (old, new) = oldest(all, shape);
+    let mut items: Vec<String> =
+        new.iter().rev().map(|(entry, line)| format!("- {} {}", named(entry), receipt([line.key.as_str()]))).collect();
+    if !old.is_empty() {
+        items.push(format!("- and {} older{}", old.len(), folded_keys(&old, shape)));
+    }
+    fold(&title, &items.join("\n"))
+}
+
+fn nits(all: Vec<&(&Entry, Line)>, shape: Shape) -> String {
+    if all.is_empty() {
+        return String::new();
+    }
+    let title = if all.len() == 1 { "1 nit".to_owned() } else { format!("{} nits", all.len()) };
+    let (old, new) = oldest(all, shape);
+    let mut items: Vec<String> = new
+        .iter()
+        .rev()
+        .map(|(entry, line)| {
+            format!("{} {}", link(&entry.finding.title, &entry.finding.url), receipt([line.key.as_str()]))
+        })
+        .collect();
+    if !old.is_empty() {
+        items.push(format!("and {} older{}", old.len(), folded_keys(&old, shape)));
+    }
+    fold(&title, &items.join(", "))
+}
+
+/// Finds the block: from the start of its begin line to the end of its end line.
+fn locate(body: &str) -> Result<Option<Range<usize>>, BlockProblem> {
+    let (mut begins, mut ends, mut changed) = (Vec::new(), Vec::new(), false);
+    let (mut fences, mut at) = (Fences::default(), 0);
+    for full in body.split_inclusive('\n') {
+        let line = full.strip_suffix('\n').unwrap_or(full);
+        let line = line.strip_suffix('\r').unwrap_or(line);
+        if fences.feed(line) == LineIs::Text {
+            if line == BEGIN {
+                begins.push(at);
+            } else if line == END {
+                ends.push(at + END.len());
+            } else {
+                let bare = line.trim_start();
+                changed |= bare.starts_with("<!-- pushback:begin") || bare.starts_with("<!-- pushback:end");
+            }
+        }
+        at += full.len();
+    }
+    match (begins.as_slice(), ends.as_slice(), changed) {
+        (_, _, true) => Err(BlockProblem::Changed),
+        ([], [], false) if fences.open() => Err(BlockProblem::OpenFence),
+        ([], [], false) => Ok(None),
+        ([begin], [end], false) if begin < end => Ok(Some(*begin..*end)),
+        ([_], [_], false) => Err(BlockProblem::Order),
+        _ => Err(BlockProblem::Pair { begins: begins.len(), ends: ends.len() }),
+    }
+}
+
+/// Puts a block into a description. Every other byte stays.
+pub fn splice(body: &str, block: &str) -> Result<String, BlockProblem> {
+    let whole = match locate(body)? {
+        Some(range) => format!("{}{block}{}", &body[..range.start], &body[range.end..]),
+        None if body.is_empty() => block.to_owned(),
+        None => {
+            let gap = if body.ends_with("\n\n") || body.ends_with("\n\r\n") {
+                ""
+            } else if body.ends_with('\n') {
+                "\n"
+            } else {
+                "\n\n"
+            };
+            format!("{body}{gap}{block}")
+        }
+    };
+    if measure(&whole) > MAX_BODY { Err(BlockProblem::TooLong) } else { Ok(whole) }
+}
+
+/// What of our block is in a description.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum BlockReading {
+    /// There is none.
+    Absent,
+    /// It cannot be told apart from the rest.
+    Broken(BlockProblem),
+    /// It is there.
+    Block(Block),
+}
+
+/// The block as read.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Block {
+    /// What stands before each key: the outcome of a row, or the name in a list.
+    pub lines: BTreeMap<String, String>,
+    /// The counters, where they can be read.
+    pub counters: Option<Counters>,
+}
+
+/// Reads our block out of a description.
+pub fn read(body: &str) -> BlockReading {
+    match locate(body) {
+        Err(BlockProblem::OpenFence) | Ok(None) => BlockReading::Absent,
+        Err(problem) => BlockReading::Broken(problem),
+        Ok(Some(range)) => BlockReading::Block(read_block(&body[range])),
+    }
+}
+
+static RECEIPT: LazyLock<Regex> = LazyLock::new(|| {
+    #[expect(clippy::expect_used, reason = "a fixed pattern, compiled by every test")]
+    Regex::new(r"<!-- k=(?P<keys>[0-9a-f]{16}(?:,[0-9a-f]{16})*) -->").expect("a valid pattern")
+});
+
+fn read_block(block: &str) -> Block {
+    let mut read = Block::default();
+    let mut fences = Fences::default();
+    for line in block.lines() {
+        if fences.feed(line) == LineIs::Code {
+            continue;
+        }
+        if let Some(state) = line.strip_prefix(STATE).and_then(|rest| rest.trim_end().strip_suffix("-->")) {
+            read.counters = serde_json::from_str(state).ok();
+            continue;
+        }
+        let mut from = 0;
+        for found in RECEIPT.captures_iter(line) {
+            let whole = found.get_match();
+            let text = before(&line[from..whole.start()]);
+            for key in found["keys"].split(',') {
+                read.lines.entry(key.to_owned()).or_insert_with(|| text.to_owned());
+            }
+            from = whole.end();
+        }
+    }
+    read
+}
+
+/// Returns the outcome cell of a row, or the whole text of a list item.
+fn before(text: &str) -> &str {
+    let text = text.trim();
+    let text = match text.strip_prefix('|') {
+        Some(row) => row.split_once(" | ").map_or("", |(_, outcome)| outcome),
+        None => text.trim_start_matches(['-', ',', ' ']),
+    };
+    text.trim()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::review::ids::Login;
+    use crate::review::sample;
+    use insta::assert_snapshot;
+    use proptest::prelude::*;
+
+    fn settled(mut entry: Entry, status: Status, proof: Proof) -> Entry {
+        entry.finding.status = status;
+        entry.proof = Some(proof);
+        entry
+    }
+
+    fn argued(id: &str, reason: &str) -> Entry {
+        let mut entry = sample::entry(id, Severity::P2);
+        entry.pending = Some(sample::pending(Verb::Argue, reason));
+        entry
+    }
+
+    fn block_of(body: &str) -> Block {
+        match read(body) {
+            BlockReading::Block(block) => block,
+            other @ (BlockReading::Absent | BlockReading::Broken(_)) => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn r24_the_block_reads_well() {
+        let fix = Proof::Commit { sha: sample::sha('c'), place: "src/a.rs:10-12".into() };
+        let gone = Proof::AnchorGone { head: sample::sha('c'), because: "`src/a.rs` was removed".into() };
+        let person = Proof::Person { by: Login::new("ann"), because: "ok | for now".into() };
+        let mut summary = sample::summary(vec![
+            argued("c1", "`parse` is only called with checked input, see @codex #12.\n\nAnd | that is tested."),
+            settled(sample::entry("c2", Severity::P1), Status::Fixed, fix),
+            settled(sample::entry("r3.1", Severity::P2), Status::Stale, gone),
+            settled(sample::entry("c4", Severity::P1), Status::Withdrawn, person),
+            sample::entry("c5", Severity::P3),
+            sample::entry("c6", Severity::P3),
+            sample::entry("c7", Severity::Nit),
+            sample::entry("c8", Severity::Nit),
+            sample::entry("c9", Severity::P1),
+        ]);
+        summary.used.cost_usd = 1.25;
+        let block = render(&summary, MAX_BODY).expect("room");
+        assert_snapshot!(block);
+        assert_eq!(missing(&summary, &read(&block)), []);
+    }
+
+    #[test]
+    fn r24_only_reasons_are_required() {
+        let summary = sample::summary(vec![argued("c1", "why"), sample::entry("c5", Severity::P3)]);
+        let missing = |body: &str| missing(&summary, &read(body));
+        assert_eq!(missing(""), ["c1".parse().expect("id")]);
+        let block = render(&summary, MAX_BODY).expect("room");
+        assert_eq!(missing(&block), []);
+        let removed: String = block.lines().filter(|l| !l.contains("why")).map(|l| format!("{l}\n")).collect();
+        assert_eq!(missing(&removed), ["c1".parse().expect("id")]);
+        assert_eq!(missing(&format!("```\n{block}\n```")), ["c1".parse().expect("id")], "in a fence it does not count");
+    }
+
+    #[test]
+    fn r6_a_p1_has_no_line_for_an_argument() {
+        let mut entry = argued("c1", "why");
+        entry.finding.severity = Severity::P1;
+        assert_eq!(line(&entry), None);
+    }
+
+    fn check(body: &str, expected: Result<&str, BlockProblem>) {
+        assert_eq!(splice(body, "NEW"), expected.map(str::to_owned), "{body:?}");
+    }
+
+    #[test]
+    fn r24_the_pair_of_lines_decides() {
+        let pair = |begins, ends| Err(BlockProblem::Pair { begins, ends });
+        check("", Ok("NEW"));
+        check("a", Ok("a\n\nNEW"));
+        check("a\n", Ok("a\n\nNEW"));
+        check("a\r\n\r\n", Ok("a\r\n\r\nNEW"));
+        check(&format!("a\r\n{BEGIN}\r\nx\r\n{END}\r\nb"), Ok("a\r\nNEW\r\nb"));
+        check(&format!("{BEGIN}\n{END}"), Ok("NEW"));
+        check(&format!("{BEGIN}\nx"), pair(1, 0));
+        check(END, pair(0, 1));
+        check(&format!("{BEGIN}\n{BEGIN}\n{END}"), pair(2, 1));
+        check(&format!("{BEGIN}\n{END}\n{BEGIN}\n{END}"), pair(2, 2));
+        check(&format!("{END}\n{BEGIN}"), Err(BlockProblem::Order));
+        check(&format!(" {BEGIN}\n{END}"), Err(BlockProblem::Changed));
+        check("<!-- pushback:begin 2 -->\nx", Err(BlockProblem::Changed));
+        check(&format!("see `{BEGIN}` here"), Ok(&format!("see `{BEGIN}` here\n\nNEW")));
+        check(&format!("```\n{BEGIN}\n{END}\n```"), Ok(&format!("```\n{BEGIN}\n{END}\n```\n\nNEW")));
+        check("```\nopen", Err(BlockProblem::OpenFence));
+        check(&format!("```\n{BEGIN}\n{END}"), Err(BlockProblem::OpenFence));
+        check(&format!("{BEGIN}\n{END}\n```\nopen"), Ok("NEW\n```\nopen"));
+        check(&"x".repeat(MAX_BODY), Err(BlockProblem::TooLong));
+    }
+
+    #[test]
+    fn r24_the_oldest_acknowledgements_fold_first() {
+        let entries = |n: u64, severity| (1..=n).map(move |i| sample::entry(&format!("c{i}"), severity));
+        let mut all: Vec<Entry> = entries(900, Severity::P3).collect();
+        all.push(argued("c1000", &"reason ".repeat(200)));
+        let summary = sample::summary(all);
+        let body = "people's text\n".repeat(1_000);
+        let block = render_for(&summary, &body).expect("it fits");
+        let whole = splice(&body, &block).expect("it fits");
+        assert!(whole.len() <= MAX_BODY && whole.starts_with(&body));
+        assert!(block.contains("Reject empty input c900]") && !block.contains("Reject empty input c1]"));
+        assert!(block.contains("older") && block.contains(&"reason ".repeat(199)));
+        let keys = block_of(&whole).lines;
+        assert_eq!(keys.len(), 901, "folded ones are still read back");
+        let full = "x".repeat(MAX_BODY - 100);
+        assert_eq!(render_for(&summary, &full), Err(BlockProblem::TooLong));
+    }
+
+    #[test]
+    fn r24_at_most_forty_lines_are_visible() {
+        let mut all: Vec<Entry> = (1..=100).map(|i| argued(&format!("c{i}"), "why it stays")).collect();
+        all.extend((200..300).map(|i| sample::entry(&format!("c{i}"), Severity::P3)));
+        all.extend((300..400).map(|i| sample::entry(&format!("c{i}"), Severity::Nit)));
+        let summary = sample::summary(all);
+        let block = render(&summary, MAX_BODY).expect("room");
+        let (mut visible, mut folded) = (0, false);
+        for line in block.lines() {
+            folded |= line.starts_with("<details>");
+            visible += usize::from(!folded || line.starts_with("<details>"));
+            folded &= line != "</details>";
+        }
+        assert!(visible <= 40, "{visible}");
+        assert_eq!(missing(&summary, &read(&block)), []);
+    }
+
+    #[test]
+    fn r20_counters_are_read_back() {
+        let mut entry = sample::entry("c1", Severity::P1);
+        entry.finding.attempts = 2;
+        entry.exchanges = 1;
+        let mut summary = sample::summary(vec![entry]);
+        summary.used.cost_usd = 0.1 + 0.2;
+        summary.used.agent_seconds = 77;
+        summary.restored = vec!["0123456789abcdef".into(), "--> not a key".into()];
+        let block = render(&summary, MAX_BODY).expect("room");
+        assert_eq!(block_of(&block).counters, Some(counters(&summary)));
+    }
+
+    proptest! {
+        #[test]
+        fn r24_what_is_rendered_is_read_back(reasons in proptest::collection::vec("(?s).{1,120}", 0..6), title in ".{0,120}") {
+            let all: Vec<Entry> = reasons.iter().enumerate().map(|(n, reason)| {
+                let mut entry = argued(&format!("c{}", n + 1), &format!("because {reason}"));
+                entry.finding.title = title.clone();
+                entry.finding.url = format!("https://x.io/{}", title.len());
+                entry
+            }).collect();
+            let summary = sample::summary(all);
+            let block = render(&summary, MAX_BODY).expect("room");
+            let read = block_of(&format!("text\n\n{block}\nmore"));
+            let lines: BTreeMap<String, String> =
+                summary.comments.values().filter_map(line).map(|line| (line.key, line.outcome)).collect();
+            prop_assert_eq!(read.lines, lines);
+            prop_assert_eq!(read.counters, Some(counters(&summary)));
+            prop_assert_eq!(missing(&summary, &self::read(&block)), []);
+        }
+
+        #[test]
+        fn fm_43_peoples_text_never_changes(before in foreign(), after in foreign(), reason in "(?s).{0,80}") {
+            let old = render(&sample::summary(vec![argued("c1", "old")]), MAX_BODY).expect("room");
+            let new = render(&sample::summary(vec![argued("c1", &reason)]), MAX_BODY).expect("room");
+            for body in [before.clone(), format!("{before}\n{old}\n{after}"), format!("{before}{old}{after}")] {
+                let Ok(written) = splice(&body, &new) else { continue };
+                let at = written.find(&new).expect("the block is there");
+                match locate(&body).expect("it was written") {
+                    None => prop_assert_eq!(written[..at].trim_end(), body.trim_end()),
+                    Some(range) => {
+                        prop_assert_eq!(&written[..at], &body[..range.start]);
+                        prop_assert_eq!(&written[at + new.len()..], &body[range.end..]);
+                    }
+                }
+                prop_assert!(written.starts_with(&body[..at.min(body.len())]));
+                prop_assert_eq!(splice(&written, &new), Ok(written.clone()));
+                prop_assert_eq!(missing(&sample::summary(vec![argued("c1", &reason)]), &read(&written)), []);
+            }
+        }
+    }
+
+    fn foreign() -> impl Strategy<Value = String> {
+        let piece = prop_oneof![
+            Just("\n".to_owned()),
+            Just("\r\n".to_owned()),
+            Just("```".to_owned()),
+            Just(BEGIN.to_owned()),
+            Just(END.to_owned()),
+            Just("<!--".to_owned()),
+            Just("-->".to_owned()),
+            Just("</details>".to_owned()),
+            ".{0,6}",
+        ];
+        proptest::collection::vec(piece, 0..8).prop_map(|v| v.concat())
+    }
+}
