@@ -23,12 +23,12 @@ pub mod marker;
 pub mod moves;
 pub mod note;
 pub mod observation;
+pub mod outbox;
 pub mod owed;
 pub mod picture;
 pub mod policy;
 pub mod reviewers;
 #[cfg(test)]
-#[expect(dead_code, reason = "samples for more tests than there are yet")]
 pub(crate) mod sample;
 pub mod severity;
 pub mod status;

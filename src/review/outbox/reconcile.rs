@@ -1,0 +1,236 @@
+//! What of the outbox is seen on the pull request, and what that settles.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::review::comment::Channel;
+use crate::review::decision::Verb;
+use crate::review::description::{self, BlockReading};
+use crate::review::ids::FindingId;
+use crate::review::marker::key;
+use crate::review::note::{Note, ReplyVerdict, Standing};
+use crate::review::observation::Observation;
+use crate::review::severity::Severity;
+use crate::review::status::Status;
+use crate::review::summary::{Entry, Move, OutboxItem, Proof, Summary, Target, WriteKind, WriteState};
+
+use super::{Receipt, keys, new_item, receipts};
+
+/// Readings after which a comment that was posted and is not there counts as deleted.
+const LOOKS: u32 = 5;
+
+/// Marks what is read back as done, settles what that settles, and plans the removal of our own second copies.
+pub fn reconcile(summary: &mut Summary, obs: &Observation, notes: &[Note]) {
+    if obs.account.is_none() {
+        return;
+    }
+    let seen = receipts(obs);
+    read_back_comments(summary, obs, &seen);
+    adopt(summary, obs);
+    read_back_threads(summary, obs, notes);
+    super::describe::reconcile(summary, obs);
+    retract(summary, obs, &seen);
+    settle_all(summary, obs, notes, &seen);
+}
+
+/// Returns the lowest comment of ours for each key.
+fn by_key(seen: &[Receipt]) -> BTreeMap<&str, &Receipt> {
+    let mut first = BTreeMap::new();
+    for receipt in seen {
+        first.entry(receipt.marker.key()).or_insert(receipt);
+    }
+    first
+}
+
+fn read_back_comments(summary: &mut Summary, obs: &Observation, seen: &[Receipt]) {
+    let first = by_key(seen);
+    let mut asked = Vec::new();
+    for item in summary.outbox.iter_mut().filter(|item| item.state != WriteState::Done) {
+        let request = item.kind == WriteKind::Request;
+        if let Some(receipt) = keys(item).iter().find_map(|key| first.get(key.as_str())) {
+            item.state = WriteState::Done;
+            item.comment_id = Some(receipt.comment);
+            item.why.clear();
+            if request {
+                let comment = obs.comments.iter().find(|c| (c.channel, c.id) == (receipt.channel, receipt.comment));
+                asked.push((item.key.clone(), item.head.clone(), comment.map_or(obs.at, |c| c.created_at)));
+            }
+        } else if item.state == WriteState::Sent {
+            match item.target {
+                Target::Thread { .. } | Target::Conversation => not_seen(item),
+                Target::Reviewer { .. } => {
+                    item.state = WriteState::Done;
+                    asked.push((item.key.clone(), item.head.clone(), obs.at));
+                }
+                Target::Inline { .. } | Target::Own { .. } => item.state = WriteState::Planned,
+                Target::Description | Target::ThreadNode { .. } => {}
+            }
+        }
+    }
+    for (key, head, at) in asked {
+        let name = summary.reviewers.keys().find(|name| super::request_key(summary, name, &head) == key).cloned();
+        let Some(record) = name.and_then(|name| summary.reviewers.get_mut(&name)) else { continue };
+        if record.head.as_ref() != Some(&head) {
+            record.asked.clear();
+            record.head = Some(head);
+        }
+        record.asked.push(at);
+    }
+}
+
+/// A comment that surely was posted is never posted again; one whose fate was unclear is not there, so it may be.
+fn not_seen(item: &mut OutboxItem) {
+    if item.comment_id.is_none() {
+        item.state = WriteState::Planned;
+    } else if item.tries >= LOOKS {
+        item.state = WriteState::Failed;
+        "it was posted and is not there any more".clone_into(&mut item.why);
+    } else {
+        item.tries += 1;
+    }
+}
+
+/// Takes over receipts of ours that the outbox does not know: another machine, or lost state.
+pub(super) fn adopt(summary: &mut Summary, obs: &Observation) {
+    let known: BTreeSet<String> = summary.outbox.iter().flat_map(keys).collect();
+    let seen = receipts(obs);
+    for (key, receipt) in by_key(&seen) {
+        if known.contains(key) {
+            continue;
+        }
+        let (marker, kind) = (&receipt.marker, receipt.marker.kind());
+        let target = match receipt.channel {
+            Channel::Inline => Target::Thread { root: receipt.root },
+            Channel::Review | Channel::Conversation => Target::Conversation,
+        };
+        let mut item = new_item(key.to_owned(), kind, target, marker.head());
+        item.state = WriteState::Done;
+        item.comment_id = Some(receipt.comment);
+        item.findings = marker.finding().into_iter().collect();
+        summary.outbox.push(item);
+    }
+}
+
+fn read_back_threads(summary: &mut Summary, obs: &Observation, notes: &[Note]) {
+    let ours =
+        |id: u64| notes.iter().any(|n| n.channel == Channel::Inline && n.id == id && n.standing == Standing::Ours);
+    for item in summary.outbox.iter_mut() {
+        let Target::ThreadNode { root, newest, .. } = &item.target else { continue };
+        let thread = obs.threads.iter().find(|thread| thread.root == *root);
+        let moved = thread.is_some_and(|t| t.comments.iter().any(|id| id > newest && !ours(*id)));
+        match (item.state, thread) {
+            (WriteState::Planned | WriteState::Sent, Some(thread)) if thread.resolved => item.state = WriteState::Done,
+            (WriteState::Planned | WriteState::Sent, None) => drop_it(item, "the thread is gone"),
+            (WriteState::Planned | WriteState::Sent, Some(_)) if moved => drop_it(item, "somebody wrote in the thread"),
+            (WriteState::Sent, Some(_)) if item.tries > 1 => {
+                item.state = WriteState::Failed;
+                "the thread stays unresolved".clone_into(&mut item.why);
+            }
+            (WriteState::Sent, Some(_)) => item.state = WriteState::Planned,
+            (WriteState::Planned | WriteState::Done | WriteState::Failed | WriteState::Dropped, _) => {}
+        }
+    }
+}
+
+fn drop_it(item: &mut OutboxItem, why: &str) {
+    item.state = WriteState::Dropped;
+    why.clone_into(&mut item.why);
+}
+
+/// Plans the deletion of our own comments that carry nothing but keys of an earlier comment of ours.
+fn retract(summary: &mut Summary, obs: &Observation, seen: &[Receipt]) {
+    for item in summary.outbox.iter_mut().filter(|item| item.kind == WriteKind::Retract) {
+        let Target::Own { channel, id } = item.target else { continue };
+        if !obs.comments.iter().any(|comment| (comment.channel, comment.id) == (channel, id)) {
+            item.state = WriteState::Done;
+        }
+    }
+    let mut comments: BTreeMap<(Channel, u64), Vec<&Receipt>> = BTreeMap::new();
+    for receipt in seen.iter().filter(|receipt| receipt.channel != Channel::Review) {
+        comments.entry((receipt.channel, receipt.comment)).or_default().push(receipt);
+    }
+    let taken = super::taken(summary);
+    let mut kept = BTreeSet::new();
+    for ((channel, id), receipts) in comments {
+        let of = |receipt: &Receipt| (channel, receipt.marker.key().to_owned());
+        if receipts.iter().any(|receipt| !kept.contains(&of(receipt))) {
+            kept.extend(receipts.iter().map(|receipt| of(receipt)));
+            continue;
+        }
+        let key = key(WriteKind::Retract, &format!("{channel:?}"), &id.to_string());
+        if !taken.contains(&key) {
+            summary.outbox.push(new_item(key, WriteKind::Retract, Target::Own { channel, id }, &obs.pr.head));
+        }
+    }
+}
+
+fn settle_all(summary: &mut Summary, obs: &Observation, notes: &[Note], seen: &[Receipt]) {
+    let lines = match description::read(&obs.pr.body) {
+        BlockReading::Block(block) => block.lines,
+        BlockReading::Absent | BlockReading::Broken(_) => BTreeMap::new(),
+    };
+    let listed = |key: &str| lines.get(key).is_some_and(|text| !text.is_empty());
+    let first = by_key(seen);
+    let round = summary.round;
+    let moves: Vec<(FindingId, Status, Proof)> = summary
+        .comments
+        .values()
+        .filter(|entry| entry.finding.status == Status::Open && !entry.finding.needs_person)
+        .filter_map(|entry| {
+            let id = entry.finding.id;
+            let Some(pending) = &entry.pending else {
+                let line = description::line(entry).filter(|line| listed(&line.key))?;
+                let quiet = matches!(entry.finding.severity, Severity::P3 | Severity::Nit);
+                return quiet.then_some((id, Status::Acknowledged, Proof::Listed)).filter(|_| line.id == id);
+            };
+            let key = pending.key.as_ref()?;
+            let receipt = first.get(key.as_str()).filter(|receipt| !answered_since(entry, receipt, notes, obs))?;
+            let proof = Proof::Reply { comment_id: receipt.comment, reason: pending.reason.clone(), key: key.clone() };
+            match (pending.verb, entry.finding.severity) {
+                (Verb::Argue, Severity::P2) if listed(key) => Some((id, Status::Argued, proof)),
+                (Verb::Answer, Severity::P2 | Severity::P3 | Severity::Nit) => Some((id, Status::Answered, proof)),
+                (Verb::Argue | Verb::Answer | Verb::Fix | Verb::Stale | Verb::Defer, _) => None,
+            }
+        })
+        .collect();
+    for (id, to, proof) in moves {
+        let Some(entry) = summary.comments.get_mut(&id) else { continue };
+        let why = match to {
+            Status::Acknowledged => "listed in the description",
+            Status::Answered => "answered in its thread",
+            Status::Argued => "argued in its thread and in the description, both read back",
+            Status::Open
+            | Status::Fixed
+            | Status::Stale
+            | Status::Deferred
+            | Status::Withdrawn
+            | Status::Duplicate
+            | Status::Gone => "",
+        };
+        settle(entry, to, proof, why, Move { at: obs.at, from: None, to, why: why.to_owned(), round });
+    }
+}
+
+/// Tells whether somebody who counts wrote in the thread after our answer and was not heard yet.
+fn answered_since(entry: &Entry, receipt: &Receipt, notes: &[Note], obs: &Observation) -> bool {
+    let later = obs.comments.iter().filter(|comment| {
+        comment.channel == Channel::Inline && Some(comment.root()) == entry.thread && comment.id > receipt.comment
+    });
+    let counts = |id: u64| {
+        let note = notes.iter().find(|note| note.channel == Channel::Inline && note.id == id);
+        note.is_none_or(|note| {
+            note.standing.creates_work() && matches!(note.said.verdict, ReplyVerdict::Insists | ReplyVerdict::Unclear)
+        })
+    };
+    receipt.channel == Channel::Inline && later.map(|c| c.id).any(|id| !entry.heard.contains(&id) && counts(id))
+}
+
+/// Moves a finding to a settled status with its proof.
+fn settle(entry: &mut Entry, to: Status, proof: Proof, why: &str, step: Move) {
+    let from = Some(entry.finding.status);
+    entry.finding.status = to;
+    why.clone_into(&mut entry.finding.why);
+    entry.proof = Some(proof);
+    entry.pending = None;
+    entry.refused = None;
+    entry.history.push(Move { from, ..step });
+}

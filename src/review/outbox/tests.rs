@@ -1,0 +1,536 @@
+use super::*;
+use crate::review::comment::{Author, Comment};
+use crate::review::decision::Verb;
+use crate::review::description::{BlockReading, read, splice};
+use crate::review::ids::Login;
+use crate::review::note::{Classified, Kind, Note, ReplyVerdict, Standing};
+use crate::review::observation::Reading;
+use crate::review::policy::{Policy, Replies};
+use crate::review::sample;
+use crate::review::severity::Severity;
+use crate::review::status::Status;
+use crate::review::summary::{Entry, Proof};
+use proptest::prelude::*;
+
+/// A pull request that takes writes, with everything around it.
+struct Scene {
+    summary: Summary,
+    obs: Observation,
+    policy: Policy,
+    posted: usize,
+    next_id: u64,
+}
+
+impl Scene {
+    fn new(entries: Vec<Entry>) -> Self {
+        let mut comments = Vec::new();
+        let mut threads = Vec::new();
+        for entry in &entries {
+            let id = entry.finding.id.carrier();
+            let author = Author { login: entry.finding.author.clone(), kind: entry.finding.author_kind };
+            comments.push(sample::comment(id, author, entry.finding.channel, &entry.text));
+            if entry.thread.is_some() {
+                threads.push(sample::thread(id, &[id]));
+            }
+        }
+        let obs = sample::observation(comments, threads);
+        Self { summary: sample::summary(entries), obs, policy: Policy::default(), posted: 0, next_id: 1000 }
+    }
+
+    fn notes(&self) -> Vec<Note> {
+        let each = |comment: &Comment| {
+            let ours = self.obs.is_ours(comment.author.as_ref()) && marker::parse(&comment.body).is_some();
+            let bot = comment.author.as_ref().is_some_and(|a| a.kind == crate::review::comment::AccountKind::Bot);
+            let standing = match (ours, bot) {
+                (true, _) => Standing::Ours,
+                (false, true) => Standing::Reviewer("codex".into()),
+                (false, false) => Standing::Writer { assumed: false },
+            };
+            let said = Classified {
+                kind: Kind::Reply,
+                findings: Vec::new(),
+                reviewer: None,
+                signals: Vec::new(),
+                closed: None,
+                verdict: ReplyVerdict::Unclear,
+            };
+            Note { channel: comment.channel, id: comment.id, author: comment.author.clone(), standing, said }
+        };
+        self.obs.comments.iter().map(each).collect()
+    }
+
+    fn look(&mut self) -> usize {
+        let notes = self.notes();
+        reconcile(&mut self.summary, &self.obs, &notes);
+        plan(&mut self.summary, &self.obs, &notes, &self.policy)
+    }
+
+    fn say(&mut self, root: Option<u64>, author: Author, body: &str) -> u64 {
+        self.next_id += 1;
+        let channel = if root.is_some() { Channel::Inline } else { Channel::Conversation };
+        let mut comment = sample::comment(self.next_id, author, channel, body);
+        comment.in_reply_to = root;
+        self.obs.comments.push(comment);
+        for thread in self.obs.threads.iter_mut().filter(|thread| Some(thread.root) == root) {
+            thread.comments.push(self.next_id);
+        }
+        self.next_id
+    }
+
+    /// Takes one write as the forge does.
+    fn take(&mut self, item: &OutboxItem) -> Written {
+        let me = sample::person("me");
+        match &item.target {
+            Target::Thread { root } => {
+                self.posted += 1;
+                Written::Done(Some(self.say(Some(*root), me, &item.body)))
+            }
+            Target::Conversation => {
+                self.posted += 1;
+                Written::Done(Some(self.say(None, me, &item.body)))
+            }
+            Target::Description => {
+                self.obs.pr.body = splice(&self.obs.pr.body, &item.body).expect("a place for the block");
+                Written::Done(None)
+            }
+            Target::ThreadNode { root, .. } => {
+                let thread = self.obs.threads.iter_mut().find(|thread| thread.root == *root).expect("a thread");
+                thread.resolved = true;
+                Written::Done(None)
+            }
+            Target::Own { channel, id } => {
+                self.obs.comments.retain(|comment| (comment.channel, comment.id) != (*channel, *id));
+                self.obs.threads.iter_mut().for_each(|thread| thread.comments.retain(|c| c != id));
+                Written::Done(None)
+            }
+            Target::Inline { .. } | Target::Reviewer { .. } => Written::Done(None),
+        }
+    }
+
+    /// Performs everything that is planned; returns the order of kinds.
+    fn perform(&mut self) -> Vec<WriteKind> {
+        let mut kinds = Vec::new();
+        while let Some(item) = next(&self.summary).cloned() {
+            before_write(&mut self.summary, &item.key);
+            let written = self.take(&item);
+            after_write(&mut self.summary, &item.key, &written);
+            kinds.push(item.kind);
+            assert!(kinds.len() < 50, "no end");
+        }
+        kinds
+    }
+
+    fn run(&mut self) -> Vec<WriteKind> {
+        let mut kinds = Vec::new();
+        for _ in 0..6 {
+            self.look();
+            kinds.extend(self.perform());
+        }
+        kinds
+    }
+
+    fn status(&self, id: &str) -> Status {
+        self.summary.comments[&id.parse().expect("id")].finding.status
+    }
+
+    fn texts(&self) -> Vec<&str> {
+        let ours = self.obs.comments.iter().filter(|c| self.obs.is_ours(c.author.as_ref()));
+        ours.map(|c| c.body.as_str()).collect()
+    }
+}
+
+fn argued(id: &str) -> Entry {
+    let mut entry = sample::entry(id, Severity::P2);
+    entry.pending = Some(sample::pending(Verb::Argue, "`parse` is only called with checked input"));
+    entry
+}
+
+fn fixed(id: &str) -> Entry {
+    let mut entry = sample::entry(id, Severity::P1);
+    entry.finding.status = Status::Fixed;
+    entry.proof = Some(Proof::Commit { sha: sample::sha('c'), place: "src/a.rs:10".into() });
+    entry
+}
+
+fn stale(id: &str) -> Entry {
+    let mut entry = sample::entry(id, Severity::P2);
+    entry.finding.status = Status::Stale;
+    entry.proof = Some(Proof::AnchorGone { head: sample::sha('a'), because: "`src/a.rs` was removed".into() });
+    entry
+}
+
+#[test]
+fn r8_an_argument_counts_once_both_places_are_read_back() {
+    let mut scene = Scene::new(vec![argued("c1")]);
+    assert_eq!(scene.look(), 2);
+    let reply = next(&scene.summary).cloned().expect("a reply first");
+    assert_eq!((reply.kind, &reply.target), (WriteKind::Argue, &Target::Thread { root: 1 }));
+    let written = scene.take(&reply);
+    after_write(&mut scene.summary, &reply.key, &written);
+    scene.look();
+    assert_eq!(scene.status("c1"), Status::Open, "the description does not say it yet");
+    assert_eq!(scene.perform(), [WriteKind::Describe]);
+    assert_eq!(scene.status("c1"), Status::Open, "written is not read back");
+    scene.look();
+    assert_eq!(scene.status("c1"), Status::Argued);
+    let entry = &scene.summary.comments[&"c1".parse().expect("id")];
+    assert!(matches!(&entry.proof, Some(Proof::Reply { comment_id: 1001, key, .. }) if *key == reply.key));
+    assert_eq!(entry.history.last().map(|m| (m.from, m.to)), Some((Some(Status::Open), Status::Argued)));
+}
+
+#[test]
+fn r10_a_second_run_posts_nothing() {
+    let mut scene = Scene::new(vec![argued("c1"), argued("r5.1"), argued("i6.1"), fixed("c2"), stale("c3")]);
+    scene.policy.post.replies = Replies::All;
+    scene.run();
+    let (posted, body) = (scene.posted, scene.obs.pr.body.clone());
+    assert_eq!(posted, 4, "two threads with reasons, one line, one comment for both without a thread");
+    assert_eq!(scene.run(), []);
+    assert_eq!((scene.posted, &scene.obs.pr.body), (posted, &body));
+    assert_eq!(
+        (scene.status("c1"), scene.status("r5.1"), scene.status("i6.1")),
+        (Status::Argued, Status::Argued, Status::Argued)
+    );
+    assert!(scene.obs.pr.body.starts_with("What this does.\n"));
+}
+
+#[test]
+fn r25_bots_fixed_threads_are_resolved_without_words() {
+    let mut scene = Scene::new(vec![fixed("c1")]);
+    assert_eq!(scene.run(), [WriteKind::Describe, WriteKind::Resolve]);
+    assert_eq!(scene.posted, 0);
+    let mut scene = Scene::new(vec![fixed("c1")]);
+    scene.obs.threads[0].may_resolve = false;
+    assert_eq!(scene.run(), [WriteKind::Fixed, WriteKind::Describe]);
+    let mut scene = Scene::new(vec![stale("c1")]);
+    assert_eq!(scene.run(), [WriteKind::Stale, WriteKind::Describe, WriteKind::Resolve]);
+    let mut scene = Scene::new(vec![argued("c1")]);
+    assert_eq!(scene.run(), [WriteKind::Argue, WriteKind::Describe], "an argument leaves the thread open");
+    let mut scene = Scene::new(vec![argued("c1")]);
+    if let Reading::Known(rules) = &mut scene.obs.rules {
+        rules.resolve_threads = true;
+    }
+    assert_eq!(scene.run(), [WriteKind::Argue, WriteKind::Describe, WriteKind::Resolve], "where the rule asks for it");
+}
+
+#[test]
+fn fc_61_only_threads_of_one_bot_and_us_are_resolved() {
+    let check = |scene: &mut Scene, expected: bool| {
+        scene.run();
+        assert_eq!(scene.obs.threads[0].resolved, expected);
+    };
+    let mut a = Scene::new(vec![stale("c1")]);
+    check(&mut a, true);
+    let mut entry = fixed("c1");
+    entry.finding.author_kind = crate::review::comment::AccountKind::Person;
+    let mut b = Scene::new(vec![entry]);
+    check(&mut b, false);
+    assert_eq!(b.posted, 1, "a person gets a line");
+    let mut c = Scene::new(vec![fixed("c1")]);
+    c.say(Some(1), sample::person("ann"), "is this really so?");
+    check(&mut c, false);
+    let mut own_words = Scene::new(vec![fixed("c1")]);
+    own_words.say(Some(1), sample::person("me"), "typed by hand, no receipt");
+    check(&mut own_words, false);
+    let mut d = Scene::new(vec![fixed("c1")]);
+    d.look();
+    let item = d.summary.outbox.iter().find(|item| item.kind == WriteKind::Resolve).cloned().expect("planned");
+    assert!(still_wanted(&d.summary, &item, d.obs.threads.first()));
+    d.say(Some(1), sample::bot("codex"), "still there");
+    assert!(!still_wanted(&d.summary, &item, d.obs.threads.first()));
+    assert!(!still_wanted(&d.summary, &item, None));
+}
+
+#[test]
+fn fm_25_a_resolved_thread_is_left_alone() {
+    let mut scene = Scene::new(vec![stale("c1")]);
+    scene.run();
+    scene.obs.threads[0].resolved = false;
+    assert_eq!(scene.run(), [], "somebody opened it again: that is theirs");
+}
+
+#[test]
+fn fc_60_a_kill_after_the_server_stored_it_posts_nothing_twice() {
+    for id in ["c1", "r5.1"] {
+        let mut scene = Scene::new(vec![argued(id)]);
+        scene.look();
+        let item = next(&scene.summary).cloned().expect("planned");
+        before_write(&mut scene.summary, &item.key);
+        scene.take(&item);
+        scene.run();
+        assert_eq!((scene.posted, scene.status(id)), (1, Status::Argued));
+    }
+}
+
+#[test]
+fn fm_16_an_unclear_post_that_is_not_there_is_posted_again() {
+    let mut scene = Scene::new(vec![argued("c1")]);
+    scene.look();
+    let item = next(&scene.summary).cloned().expect("planned");
+    before_write(&mut scene.summary, &item.key);
+    after_write(&mut scene.summary, &item.key, &Written::Unclear("502".into()));
+    assert_ne!(next(&scene.summary).map(|i| i.key.clone()), Some(item.key), "first it is looked for");
+    scene.run();
+    assert_eq!((scene.posted, scene.status("c1")), (1, Status::Argued));
+}
+
+#[test]
+fn r23_a_post_that_was_deleted_is_not_repeated() {
+    let mut scene = Scene::new(vec![argued("c1")]);
+    scene.look();
+    let item = next(&scene.summary).cloned().expect("planned");
+    before_write(&mut scene.summary, &item.key);
+    let written = scene.take(&item);
+    after_write(&mut scene.summary, &item.key, &written);
+    scene.obs.comments.retain(|comment| comment.id != 1001);
+    scene.run();
+    scene.run();
+    assert_eq!((scene.posted, scene.status("c1")), (1, Status::Open));
+}
+
+#[test]
+fn r23_of_two_copies_the_lower_one_stays() {
+    let mut scene = Scene::new(vec![argued("c1")]);
+    scene.look();
+    let item = next(&scene.summary).cloned().expect("planned");
+    scene.take(&item);
+    scene.take(&item);
+    scene.run();
+    let ours: Vec<u64> = scene.obs.comments.iter().filter(|c| c.id > 1000).map(|c| c.id).collect();
+    assert_eq!((ours, scene.status("c1")), (vec![1001], Status::Argued));
+}
+
+#[test]
+fn r23_a_copy_that_says_more_is_kept() {
+    let mut scene = Scene::new(vec![argued("r1.1"), argued("r2.1")]);
+    scene.look();
+    let both = next(&scene.summary).cloned().expect("planned");
+    let first = marker::parse_all(&both.body).first().cloned().expect("a receipt");
+    scene.say(None, sample::person("me"), &words::post("only the first", &[first]));
+    scene.take(&both);
+    scene.run();
+    assert_eq!(scene.texts().len(), 2, "the second comment alone answers the second finding");
+}
+
+#[test]
+fn fm_42_another_accounts_receipt_is_nothing() {
+    let mut scene = Scene::new(vec![argued("c1")]);
+    scene.look();
+    let item = next(&scene.summary).cloned().expect("planned");
+    scene.say(Some(1), sample::person("mallory"), &item.body);
+    scene.look();
+    assert_eq!(scene.status("c1"), Status::Open);
+    scene.run();
+    assert_eq!(scene.posted, 1);
+    assert!(scene.obs.comments.iter().any(|c| c.author == Some(sample::person("mallory"))), "never another's comment");
+}
+
+#[test]
+fn fc_59_one_posted_one_gone_one_locked() {
+    let mut scene = Scene::new(vec![argued("c1"), argued("c2"), argued("c3")]);
+    scene.look();
+    let mut answers = [None, Some(Written::Gone("404".into())), Some(Written::Refused("locked".into()))].into_iter();
+    while let Some(item) = next(&scene.summary).cloned() {
+        before_write(&mut scene.summary, &item.key);
+        let written = answers.next().flatten().unwrap_or_else(|| scene.take(&item));
+        after_write(&mut scene.summary, &item.key, &written);
+    }
+    scene.run();
+    assert_eq!(scene.posted, 1);
+    assert_eq!(
+        (scene.status("c1"), scene.status("c2"), scene.status("c3")),
+        (Status::Argued, Status::Open, Status::Open)
+    );
+    let entry = |id: &str| &scene.summary.comments[&id.parse().expect("id")].finding;
+    assert!(entry("c2").why.contains("gone") && entry("c3").why.contains("locked") && entry("c3").needs_person);
+    let failed = |s: &Summary| s.outbox.iter().filter(|i| i.state == WriteState::Failed).count();
+    assert_eq!((failed(&scene.summary), revive(&mut scene.summary)), (2, 2));
+}
+
+#[test]
+fn r24_a_removed_reason_is_restored_once() {
+    let mut scene = Scene::new(vec![argued("c1"), argued("c2")]);
+    scene.run();
+    let remove = |scene: &mut Scene| {
+        let kept = scene.obs.pr.body.split_inclusive('\n').filter(|line| !line.contains("input c1]"));
+        scene.obs.pr.body = kept.collect();
+    };
+    let body = scene.obs.pr.body.clone();
+    remove(&mut scene);
+    assert_eq!(removed_again(&scene.summary, &scene.obs.pr.body), []);
+    assert_eq!(scene.run(), [WriteKind::Describe]);
+    assert_eq!(scene.obs.pr.body.matches("input c1]").count(), body.matches("input c1]").count());
+    remove(&mut scene);
+    assert_eq!(removed_again(&scene.summary, &scene.obs.pr.body), ["c1".parse().expect("id")]);
+    assert_eq!(scene.run(), [], "not a third time");
+}
+
+#[test]
+fn r24_a_block_removed_twice_stays_away() {
+    let mut scene = Scene::new(vec![sample::entry("c1", Severity::P3)]);
+    assert_eq!(scene.run(), [WriteKind::Describe]);
+    assert_eq!(scene.status("c1"), Status::Acknowledged);
+    scene.obs.pr.body = "only mine".into();
+    assert_eq!(scene.run(), [WriteKind::Describe]);
+    scene.obs.pr.body = "only mine".into();
+    assert_eq!(scene.run(), []);
+}
+
+#[test]
+fn r24_a_kill_before_the_restoring_write_is_no_second_removal() {
+    let mut scene = Scene::new(vec![argued("c1")]);
+    scene.run();
+    scene.obs.pr.body = "What this does.\n".into();
+    scene.look();
+    assert_eq!(removed_again(&scene.summary, &scene.obs.pr.body), []);
+    assert_eq!(scene.run(), [WriteKind::Describe]);
+}
+
+#[test]
+fn r24_a_broken_pair_is_not_written_to() {
+    let mut scene = Scene::new(vec![argued("c1")]);
+    scene.obs.pr.body = "<!-- pushback:end -->\n".into();
+    assert_eq!(scene.run(), [WriteKind::Argue]);
+    assert_eq!(scene.obs.pr.body, "<!-- pushback:end -->\n");
+    assert_eq!(scene.status("c1"), Status::Open);
+}
+
+#[test]
+fn r12_an_objection_after_our_argument_keeps_it_open() {
+    let mut scene = Scene::new(vec![argued("c1")]);
+    scene.look();
+    scene.perform();
+    scene.say(Some(1), sample::bot("codex"), "I still see the panic");
+    scene.look();
+    assert_eq!(scene.status("c1"), Status::Open);
+}
+
+#[test]
+fn r23_what_is_not_owed_any_more_is_dropped_before_it_is_tried() {
+    let mut scene = Scene::new(vec![argued("c1"), argued("r1.1"), argued("r2.1")]);
+    scene.look();
+    for id in ["c1", "r1.1"] {
+        let entry = scene.summary.comments.get_mut(&id.parse().expect("id")).expect("an entry");
+        entry.finding.status = Status::Withdrawn;
+        entry.pending = None;
+    }
+    scene.run();
+    assert_eq!(scene.texts().len(), 1);
+    assert!(scene.texts()[0].contains("r2.1") && !scene.texts()[0].contains("r1.1"));
+}
+
+#[test]
+fn unknown_account_posts_nothing() {
+    let mut scene = Scene::new(vec![argued("c1")]);
+    scene.obs.account = None;
+    assert_eq!(scene.look(), 0);
+}
+
+#[test]
+fn people_are_not_argued_with() {
+    let mut entry = argued("c1");
+    entry.finding.needs_person = true;
+    let mut scene = Scene::new(vec![entry]);
+    scene.run();
+    assert_eq!(scene.posted, 0);
+}
+
+#[test]
+fn r16_one_request_for_each_head() {
+    let mut scene = Scene::new(vec![]);
+    let nudge = |mention: Option<&str>, request: Option<&str>| Nudge {
+        name: "codex".into(),
+        due: sample::at(),
+        mention: mention.map(str::to_owned),
+        request: request.map(str::to_owned),
+        why: "silent".into(),
+    };
+    let head = sample::sha('a');
+    assert!(plan_request(&mut scene.summary, &nudge(Some("@codex review"), None), &head));
+    assert!(!plan_request(&mut scene.summary, &nudge(Some("@codex review"), None), &head));
+    scene.run();
+    assert_eq!(scene.posted, 1);
+    assert!(scene.texts()[0].starts_with("@codex review\n"));
+    assert_eq!(scene.summary.reviewers["codex"].asked.len(), 1);
+    scene.obs.pr.head = sample::sha('b');
+    scene.summary.pr.head = sample::sha('b');
+    assert!(plan_request(&mut scene.summary, &nudge(None, Some("Copilot")), &sample::sha('b')));
+    scene.run();
+    assert_eq!(scene.posted, 1, "asked through the forge");
+    assert_eq!(scene.summary.reviewers["codex"].head, Some(sample::sha('b')));
+}
+
+#[test]
+fn r16_a_lost_summary_does_not_ask_twice() {
+    let mut scene = Scene::new(vec![]);
+    let nudge = Nudge {
+        name: "codex".into(),
+        due: sample::at(),
+        mention: Some("@codex review".into()),
+        request: None,
+        why: String::new(),
+    };
+    plan_request(&mut scene.summary, &nudge, &sample::sha('a'));
+    scene.run();
+    scene.summary = sample::summary(vec![]);
+    scene.look();
+    assert!(!plan_request(&mut scene.summary, &nudge, &sample::sha('a')));
+}
+
+#[test]
+fn the_login_of_the_account_alone_does_not_make_it_ours() {
+    let mut scene = Scene::new(vec![argued("c1")]);
+    scene.look();
+    let item = next(&scene.summary).cloned().expect("planned");
+    let twin = Author { login: Login::new("me"), kind: crate::review::comment::AccountKind::Bot };
+    scene.say(Some(1), twin, &item.body);
+    scene.look();
+    assert_eq!(scene.status("c1"), Status::Open);
+}
+
+fn entry_of(kind: usize, id: u64) -> Entry {
+    match kind {
+        0 => argued(&format!("c{id}")),
+        1 => argued(&format!("r{id}.1")),
+        2 => fixed(&format!("c{id}")),
+        3 => stale(&format!("c{id}")),
+        4 => sample::entry(&format!("c{id}"), Severity::P3),
+        _ => sample::entry(&format!("i{id}.1"), Severity::Nit),
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+
+    /// Whatever is cut off, and wherever: each key is posted once, and a run without faults ends everything.
+    #[test]
+    fn r23_no_schedule_posts_twice(kinds in proptest::collection::vec(0..6_usize, 1..6),
+                                   faults in proptest::collection::vec((0..6_usize, any::<bool>()), 0..30)) {
+        let entries = kinds.iter().enumerate().map(|(n, kind)| entry_of(*kind, n as u64 + 1)).collect();
+        let mut scene = Scene::new(entries);
+        for (fault, lose) in faults {
+            scene.look();
+            let Some(item) = next(&scene.summary).cloned() else { continue };
+            let saved = scene.summary.clone();
+            before_write(&mut scene.summary, &item.key);
+            let written = match fault {
+                0 => Written::NotSent("no route".into()),
+                1 => Written::Unclear("timeout".into()),
+                2 => { scene.take(&item); Written::Unclear("timeout".into()) }
+                _ => scene.take(&item),
+            };
+            after_write(&mut scene.summary, &item.key, &written);
+            if lose { scene.summary = saved; }
+        }
+        scene.run();
+        let keys: Vec<String> = scene.texts().iter().flat_map(|t| marker::parse_all(t)).map(|m| m.key().to_owned()).collect();
+        let once: BTreeSet<&String> = keys.iter().collect();
+        prop_assert_eq!(keys.len(), once.len());
+        for entry in scene.summary.comments.values() {
+            prop_assert!(entry.finding.status.settled(), "{:?}", entry.finding);
+        }
+        prop_assert!(matches!(read(&scene.obs.pr.body), BlockReading::Block(_)));
+        prop_assert!(scene.obs.pr.body.starts_with("What this does.\n"));
+        prop_assert_eq!(scene.run(), vec![]);
+    }
+}
