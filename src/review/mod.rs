@@ -29,6 +29,7 @@ pub mod outbox;
 pub mod owed;
 pub mod picture;
 pub mod policy;
+pub mod rebuild;
 pub mod reviewers;
 #[cfg(test)]
 pub(crate) mod sample;

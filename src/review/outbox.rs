@@ -20,6 +20,7 @@ use super::written::Written;
 pub use describe::removed_again;
 pub use plan::plan;
 pub use reconcile::reconcile;
+pub(crate) use reconcile::{answered_since, settle};
 
 /// A receipt of ours as read on the pull request.
 #[derive(Debug, Clone, PartialEq, Eq)]

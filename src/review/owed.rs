@@ -81,9 +81,14 @@ pub fn editor_owes(entry: &Entry) -> bool {
 
 /// Returns the key of a text about the present version of a finding: another text, or a re-entry, is another version.
 pub fn key_of(kind: WriteKind, entry: &Entry) -> String {
+    key_of_version(kind, entry, entered(kind, entry))
+}
+
+/// Counts how often a finding has entered the loop again, as far as it matters for this kind of text.
+pub fn entered(kind: WriteKind, entry: &Entry) -> u32 {
     let reopened = |m: &&super::summary::Move| m.to == Status::Open && m.from.is_some_and(Status::settled);
     let entered = u32::try_from(entry.history.iter().filter(reopened).count()).unwrap_or(u32::MAX);
-    let entered = match kind {
+    match kind {
         WriteKind::Argue | WriteKind::Answer => entered.max(entry.exchanges),
         WriteKind::Stale
         | WriteKind::Defer
@@ -94,8 +99,7 @@ pub fn key_of(kind: WriteKind, entry: &Entry) -> String {
         | WriteKind::Resolve
         | WriteKind::React
         | WriteKind::Retract => entered,
-    };
-    key_of_version(kind, entry, entered)
+    }
 }
 
 /// Returns the key of a text about one entry into the loop; the first one is 0.

@@ -7,7 +7,7 @@ use crate::review::ids::FindingId;
 use crate::review::marker::{Marker, key};
 use crate::review::note::{Note, Standing};
 use crate::review::observation::Observation;
-use crate::review::owed::{Owed, key_of, owed};
+use crate::review::owed::{Owed, entered, key_of, key_of_version, owed};
 use crate::review::policy::{Policy, Replies};
 use crate::review::status::Status;
 use crate::review::summary::{Entry, OutboxItem, Proof, Summary, Target, WriteKind, WriteState};
@@ -72,19 +72,66 @@ fn drop_unwanted(summary: &mut Summary, obs: &Observation, notes: &[Note], polic
     }
 }
 
+/// Gives each decision that is to be posted its key.
+///
+/// A reply of ours with this key that nobody has answered is taken over: it was posted before state was lost. After an
+/// objection the next key is used, so that the new reason is posted.
+fn choose_keys(summary: &mut Summary, obs: &Observation) {
+    let taken = super::taken(summary);
+    let seen = super::receipts(obs);
+    for entry in summary.comments.values_mut() {
+        let kind = match owed(entry) {
+            Owed::Argue => WriteKind::Argue,
+            Owed::Answer => WriteKind::Answer,
+            Owed::Person
+            | Owed::Fix
+            | Owed::FixOrArgue
+            | Owed::Proof
+            | Owed::NoLongerApplies
+            | Owed::FollowUp
+            | Owed::Close
+            | Owed::Keep
+            | Owed::List
+            | Owed::Fold
+            | Owed::Nothing => continue,
+        };
+        if entry.pending.as_ref().is_none_or(|pending| pending.key.is_some()) {
+            continue;
+        }
+        let first = entered(kind, entry);
+        let (mut key, mut reason) = (key_of_version(kind, entry, first), None);
+        if let Some(receipt) = seen.iter().find(|receipt| receipt.marker.key() == key) {
+            let said = obs.comments.iter().find(|c| (c.channel, c.id) == (receipt.channel, receipt.comment));
+            let answered = obs.comments.iter().any(|c| {
+                c.channel == Channel::Inline
+                    && Some(c.root()) == entry.thread
+                    && c.id > receipt.comment
+                    && !obs.is_ours(c.author.as_ref())
+            });
+            if !answered {
+                reason =
+                    said.and_then(|comment| words::argued_reason(&comment.body)).filter(|_| entry.thread.is_some());
+            }
+            if answered {
+                let next = (1..=100).map(|n| key_of_version(kind, entry, first.saturating_add(n)));
+                key = next.into_iter().find(|key| !taken.contains(key)).unwrap_or(key);
+            }
+        }
+        if let Some(pending) = entry.pending.as_mut() {
+            pending.key = Some(key);
+            pending.reason = reason.unwrap_or_else(|| pending.reason.clone());
+        }
+    }
+}
+
 fn plan_replies(summary: &mut Summary, obs: &Observation, notes: &[Note], policy: &Policy) -> usize {
     drop_unwanted(summary, obs, notes, policy);
+    choose_keys(summary, obs);
     let owed: Vec<Reply> = {
         let taken = super::taken(summary);
         let scene = Scene { summary, obs, notes, policy };
         summary.comments.values().filter_map(|entry| scene.reply(entry)).filter(|r| !taken.contains(&r.key)).collect()
     };
-    for reply in &owed {
-        let entry = summary.comments.get_mut(&reply.id);
-        if let Some(pending) = entry.and_then(|entry| entry.pending.as_mut()) {
-            pending.key = Some(reply.key.clone());
-        }
-    }
     let (threads, rest): (Vec<Reply>, Vec<Reply>) = owed.into_iter().partition(|reply| reply.thread.is_some());
     let before = summary.outbox.len();
     let pr = obs.pr.at.clone();

@@ -211,7 +211,7 @@ fn settle_all(summary: &mut Summary, obs: &Observation, notes: &[Note], seen: &[
 }
 
 /// Tells whether somebody who counts wrote in the thread after our answer and was not heard yet.
-fn answered_since(entry: &Entry, receipt: &Receipt, notes: &[Note], obs: &Observation) -> bool {
+pub(crate) fn answered_since(entry: &Entry, receipt: &Receipt, notes: &[Note], obs: &Observation) -> bool {
     let later = obs.comments.iter().filter(|comment| {
         comment.channel == Channel::Inline && Some(comment.root()) == entry.thread && comment.id > receipt.comment
     });
@@ -225,7 +225,7 @@ fn answered_since(entry: &Entry, receipt: &Receipt, notes: &[Note], obs: &Observ
 }
 
 /// Moves a finding to a settled status with its proof.
-fn settle(entry: &mut Entry, to: Status, proof: Proof, why: &str, step: Move) {
+pub(crate) fn settle(entry: &mut Entry, to: Status, proof: Proof, why: &str, step: Move) {
     let from = Some(entry.finding.status);
     entry.finding.status = to;
     why.clone_into(&mut entry.finding.why);

@@ -313,6 +313,27 @@ fn r23_a_copy_that_says_more_is_kept() {
 }
 
 #[test]
+fn r13_a_reply_posted_before_state_was_lost_is_taken_over() {
+    for objected in [false, true] {
+        let mut scene = Scene::new(vec![argued("c1")]);
+        scene.look();
+        let item = next(&scene.summary).cloned().expect("planned");
+        scene.take(&item);
+        if objected {
+            scene.say(Some(1), sample::bot("codex"), "I do not agree");
+        }
+        let mut entry = argued("c1");
+        entry.pending = Some(sample::pending(Verb::Argue, "the loop before `parse` ends on empty input"));
+        entry.heard = vec![1002];
+        scene.summary = sample::summary(vec![entry]);
+        scene.run();
+        assert_eq!((scene.status("c1"), scene.posted), (Status::Argued, if objected { 2 } else { 1 }));
+        let last = scene.texts().last().copied().and_then(words::argued_reason).expect("an argument");
+        assert!(scene.obs.pr.body.contains(&last), "thread and description give one reason");
+    }
+}
+
+#[test]
 fn fm_42_another_accounts_receipt_is_nothing() {
     let mut scene = Scene::new(vec![argued("c1")]);
     scene.look();

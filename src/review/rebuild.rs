@@ -1,0 +1,372 @@
+//! What can be known again from the pull request when `summary.json` is lost (R13).
+//!
+//! Believed: our receipts for arguments, together with the description. Not believed: fixes and stale places, which come
+//! back as claims for the caller to prove. The description alone settles nothing.
+
+use super::comment::{Author, Channel, Comment};
+use super::description::{self, Block, BlockReading, Counters};
+use super::ids::{FindingId, Sha};
+use super::marker::{self, Marker};
+use super::note::Note;
+use super::observation::{Observation, Permission};
+use super::outbox::{Receipt, answered_since, settle};
+use super::owed::key_of_version;
+use super::policy::Policy;
+use super::status::Status;
+use super::summary::{Entry, Move, Proof, Summary, WriteKind};
+use super::words;
+
+/// No counter of an honest run is higher; a higher one is cut, so that nobody can make counting fail.
+const MAX_COUNT: u32 = 1_000_000;
+
+/// What a receipt says and git has to prove.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Claimed {
+    /// The finding was fixed.
+    Fixed,
+    /// Its place is gone.
+    Stale,
+}
+
+/// A status that is claimed and not believed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Claim {
+    /// The finding.
+    pub id: FindingId,
+    /// What is claimed.
+    pub what: Claimed,
+    /// Head it was said about.
+    pub head: Sha,
+}
+
+/// Puts back what the pull request proves into a summary that has just been filled from an observation.
+pub fn rebuild(summary: &mut Summary, obs: &Observation, notes: &[Note], policy: &Policy) -> Vec<Claim> {
+    let block = match description::read(&obs.pr.body) {
+        BlockReading::Block(block) => block,
+        BlockReading::Absent | BlockReading::Broken(_) => Block::default(),
+    };
+    if let Some(counters) = &block.counters {
+        restore(summary, counters);
+    }
+    let receipts = trusted(obs, policy);
+    let (mut claims, mut argued) = (Vec::new(), Vec::new());
+    for entry in summary.comments.values().filter(|entry| entry.finding.status == Status::Open) {
+        let own: Vec<&Found<'_>> = receipts.iter().filter(|found| found.speaks_of(entry)).collect();
+        if let Some(proof) = argument(entry, &own, &block, notes, obs) {
+            argued.push((entry.finding.id, proof));
+            continue;
+        }
+        let claim =
+            |what, found: &&Found<'_>| Claim { id: entry.finding.id, what, head: found.receipt.marker.head().clone() };
+        claims.extend(own.iter().rev().find_map(|found| match found.receipt.marker.kind() {
+            WriteKind::Fixed => Some(claim(Claimed::Fixed, found)),
+            WriteKind::Stale => Some(claim(Claimed::Stale, found)),
+            WriteKind::Argue
+            | WriteKind::Defer
+            | WriteKind::Answer
+            | WriteKind::Request
+            | WriteKind::Review
+            | WriteKind::Describe
+            | WriteKind::Resolve
+            | WriteKind::React
+            | WriteKind::Retract => None,
+        }));
+    }
+    let (round, why) = (summary.round, "argued earlier: reply and description line carry one key");
+    for (id, proof) in argued {
+        let Some(entry) = summary.comments.get_mut(&id) else { continue };
+        let step = Move { at: obs.at, from: None, to: Status::Argued, why: why.to_owned(), round };
+        settle(entry, Status::Argued, proof, why, step);
+    }
+    claims
+}
+
+/// A receipt that counts, with the comment it stands in.
+struct Found<'a> {
+    receipt: Receipt,
+    comment: &'a Comment,
+}
+
+impl Found<'_> {
+    /// Tells whether the receipt is about this version of this finding, and stands where its answer belongs.
+    fn speaks_of(&self, entry: &Entry) -> bool {
+        let marker = &self.receipt.marker;
+        let here = match (self.comment.channel == Channel::Inline, entry.thread) {
+            (true, Some(root)) => self.receipt.root == root,
+            (true, None) => false,
+            (false, _) => true,
+        };
+        here && marker.finding() == Some(entry.finding.id)
+            && (0..=MAX_ENTRIES).any(|n| key_of_version(marker.kind(), entry, n) == marker.key())
+    }
+}
+
+/// Entries of one finding into the loop that are looked for.
+const MAX_ENTRIES: u32 = 50;
+
+/// Returns the receipts for this pull request whose authors count, oldest first.
+fn trusted<'a>(obs: &'a Observation, policy: &Policy) -> Vec<Found<'a>> {
+    let counts = |author: &Author| {
+        obs.is_ours(Some(author))
+            || policy.trust_accounts.contains(&author.login)
+            || obs.permission(author) == Permission::Write
+    };
+    let comments = obs.comments.iter().filter(|comment| comment.author.as_ref().is_some_and(counts));
+    let mut found: Vec<Found<'a>> = comments
+        .flat_map(|comment| {
+            let markers =
+                marker::parse_all(&comment.body).into_iter().filter(|marker: &Marker| marker.names(&obs.pr.at));
+            markers.map(move |marker| Found {
+                receipt: Receipt { channel: comment.channel, comment: comment.id, root: comment.root(), marker },
+                comment,
+            })
+        })
+        .collect();
+    found.sort_by_key(|found| (found.receipt.channel, found.receipt.comment));
+    found
+}
+
+/// Returns the proof of an argument: a reply and a description line with the same key, and nobody objected since.
+fn argument(entry: &Entry, own: &[&Found<'_>], block: &Block, notes: &[Note], obs: &Observation) -> Option<Proof> {
+    if !entry.finding.severity.arguable() {
+        return None;
+    }
+    own.iter().rev().find_map(|found| {
+        let marker = &found.receipt.marker;
+        let line = block.lines.get(marker.key()).filter(|line| !line.is_empty())?;
+        let good = marker.kind() == WriteKind::Argue && !answered_since(entry, &found.receipt, notes, obs);
+        let in_thread =
+            || words::argued_reason(&found.comment.body).filter(|_| entry.thread == Some(found.receipt.root));
+        let reason = in_thread().or_else(|| words::argued_reason(&line.replace("\\|", "|")))?;
+        good.then(|| Proof::Reply { comment_id: found.receipt.comment, reason, key: marker.key().to_owned() })
+    })
+}
+
+/// Takes the maximum of every counter.
+fn restore(summary: &mut Summary, counters: &Counters) {
+    let most = |known: u32, read: u32| known.max(read.min(MAX_COUNT));
+    summary.round = most(summary.round, counters.round);
+    summary.reset_at_round = most(summary.reset_at_round, counters.reset_at_round).min(summary.round);
+    let used = &mut summary.used;
+    used.rounds = most(used.rounds, counters.rounds);
+    used.agent_seconds = used.agent_seconds.max(counters.agent_seconds.min(u64::from(MAX_COUNT) * 1_000));
+    used.tokens = used.tokens.max(counters.tokens.min(u64::MAX / 2));
+    #[expect(clippy::cast_precision_loss, reason = "money in millionths fits")]
+    let cost = counters.cost_micro_usd.min(1_000_000_000_000_000) as f64 / 1e6;
+    used.cost_usd = used.cost_usd.max(cost);
+    for (id, entry) in &mut summary.comments {
+        let read = |all: &std::collections::BTreeMap<FindingId, u32>| all.get(id).copied().unwrap_or(0);
+        entry.finding.attempts = most(entry.finding.attempts, read(&counters.attempts));
+        entry.exchanges = most(entry.exchanges, read(&counters.exchanges));
+    }
+    let new = counters.restored.iter().filter(|key| !summary.restored.contains(key)).cloned().collect::<Vec<_>>();
+    summary.restored.extend(new);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::review::decision::Verb;
+    use crate::review::ids::{Login, PrNumber, PrRef};
+    use crate::review::note::{Classified, Kind, ReplyVerdict, Standing};
+    use crate::review::owed::key_of;
+    use crate::review::sample;
+    use crate::review::severity::Severity;
+    use proptest::prelude::*;
+
+    const REASON: &str = "callers check `parse`'s input | see the reader";
+
+    /// A pull request on which a finding was argued down by the account `by`.
+    struct Lost {
+        entry: Entry,
+        by: Author,
+        reply: Option<WriteKind>,
+        line: bool,
+        pr: PrRef,
+        policy: Policy,
+        permission: Option<Permission>,
+        later: Option<Author>,
+    }
+
+    impl Lost {
+        fn new(id: &str) -> Self {
+            Self {
+                entry: sample::entry(id, Severity::P2),
+                by: sample::person("me"),
+                reply: Some(WriteKind::Argue),
+                line: true,
+                pr: sample::pr(),
+                policy: Policy::default(),
+                permission: None,
+                later: None,
+            }
+        }
+
+        fn observation(&self) -> Observation {
+            let id = self.entry.finding.id;
+            let root =
+                sample::comment(id.carrier(), sample::bot("codex"), self.entry.finding.channel, &self.entry.text);
+            let mut comments = vec![root];
+            let channel = if self.entry.thread.is_some() { Channel::Inline } else { Channel::Conversation };
+            if let Some(kind) = self.reply {
+                let key = key_of(kind, &self.entry);
+                let marker = Marker::new(kind, &id.to_string(), &key, &self.pr, &sample::sha('a')).expect("a receipt");
+                let mut reply =
+                    sample::comment(900, self.by.clone(), channel, &words::post(&words::argue(REASON), &[marker]));
+                reply.in_reply_to = self.entry.thread;
+                comments.push(reply);
+            }
+            if let Some(author) = &self.later {
+                let mut reply = sample::comment(901, author.clone(), channel, "I do not agree");
+                reply.in_reply_to = self.entry.thread;
+                comments.push(reply);
+            }
+            let mut obs = sample::observation(comments, vec![]);
+            if let Some(permission) = self.permission {
+                obs.permissions.insert(self.by.login.clone(), permission);
+            }
+            if self.line {
+                let mut entry = self.entry.clone();
+                entry.pending = Some(sample::pending(Verb::Argue, REASON));
+                entry.finding.attempts = 2;
+                let mut summary = sample::summary(vec![entry]);
+                summary.round = 4;
+                summary.used.rounds = 3;
+                summary.used.cost_usd = 1.5;
+                obs.pr.body = description::render(&summary, 60_000).expect("room");
+            }
+            obs
+        }
+
+        fn rebuilt(&self) -> (Summary, Vec<Claim>) {
+            let obs = self.observation();
+            let mut summary = sample::summary(vec![self.entry.clone()]);
+            let notes: Vec<Note> = self.later.iter().map(|author| note(author.clone())).collect();
+            let claims = rebuild(&mut summary, &obs, &notes, &self.policy);
+            (summary, claims)
+        }
+
+        fn check(&self, expected: Status) {
+            let (summary, _) = self.rebuilt();
+            assert_eq!(summary.comments[&self.entry.finding.id].finding.status, expected);
+        }
+    }
+
+    fn note(author: Author) -> Note {
+        let said = Classified {
+            kind: Kind::Reply,
+            findings: vec![],
+            reviewer: None,
+            signals: vec![],
+            closed: None,
+            verdict: ReplyVerdict::Insists,
+        };
+        Note {
+            channel: Channel::Inline,
+            id: 901,
+            author: Some(author),
+            standing: Standing::Reviewer("codex".into()),
+            said,
+        }
+    }
+
+    #[test]
+    fn r13_reply_and_line_with_one_key_are_an_argument() {
+        for id in ["c1", "r5.1", "i5.2"] {
+            Lost::new(id).check(Status::Argued);
+            Lost { line: false, ..Lost::new(id) }.check(Status::Open);
+            Lost { reply: None, ..Lost::new(id) }.check(Status::Open);
+            Lost { reply: Some(WriteKind::Answer), ..Lost::new(id) }.check(Status::Open);
+        }
+        let (summary, _) = Lost::new("c1").rebuilt();
+        let entry = &summary.comments[&"c1".parse().expect("id")];
+        let key = key_of(WriteKind::Argue, entry);
+        assert_eq!(entry.proof, Some(Proof::Reply { comment_id: 900, reason: REASON.into(), key }));
+        let (again, _) = Lost::new("i5.2").rebuilt();
+        let proof = &again.comments[&"i5.2".parse().expect("id")].proof;
+        assert!(matches!(proof, Some(Proof::Reply { reason, .. }) if reason == REASON));
+    }
+
+    #[test]
+    fn r13_only_accounts_that_count_are_believed() {
+        let stranger = sample::person("mallory");
+        Lost { by: stranger.clone(), ..Lost::new("c1") }.check(Status::Open);
+        let permitted = |permission| Lost { by: stranger.clone(), permission: Some(permission), ..Lost::new("c1") };
+        permitted(Permission::Read).check(Status::Open);
+        permitted(Permission::Triage).check(Status::Open);
+        permitted(Permission::Unasked).check(Status::Open);
+        permitted(Permission::Write).check(Status::Argued);
+        let mut listed = Lost { by: stranger, ..Lost::new("c1") };
+        listed.policy.trust_accounts = vec![Login::new("Mallory")];
+        listed.check(Status::Argued);
+    }
+
+    #[test]
+    fn fm_42_a_receipt_of_another_place_is_not_believed() {
+        let pr = PrRef { number: PrNumber(8), ..sample::pr() };
+        Lost { pr, ..Lost::new("c1") }.check(Status::Open);
+        let pr = PrRef { slug: "o/other".parse().expect("slug"), ..sample::pr() };
+        Lost { pr, ..Lost::new("c1") }.check(Status::Open);
+        let lost = Lost::new("c1");
+        let obs = lost.observation();
+        let mut edited = lost.entry.clone();
+        edited.body_hash = "another meaning".into();
+        let mut summary = sample::summary(vec![edited]);
+        rebuild(&mut summary, &obs, &[], &Policy::default());
+        assert_eq!(summary.comments[&lost.entry.finding.id].finding.status, Status::Open, "another version");
+    }
+
+    #[test]
+    fn r6_a_p1_is_never_rebuilt_as_argued() {
+        let mut lost = Lost::new("c1");
+        lost.entry.finding.severity = Severity::P1;
+        lost.line = false;
+        let p2 = Lost::new("c1").observation();
+        let mut summary = sample::summary(vec![lost.entry.clone()]);
+        rebuild(&mut summary, &p2, &[], &Policy::default());
+        assert_eq!(summary.comments[&lost.entry.finding.id].finding.status, Status::Open);
+    }
+
+    #[test]
+    fn r12_an_objection_after_the_argument_keeps_it_open() {
+        Lost { later: Some(sample::bot("codex")), ..Lost::new("c1") }.check(Status::Open);
+    }
+
+    #[test]
+    fn r13_fixed_and_stale_are_claims() {
+        for (kind, what) in [(WriteKind::Fixed, Claimed::Fixed), (WriteKind::Stale, Claimed::Stale)] {
+            let lost = Lost { reply: Some(kind), ..Lost::new("c1") };
+            let (summary, claims) = lost.rebuilt();
+            assert_eq!(summary.comments[&lost.entry.finding.id].finding.status, Status::Open);
+            assert_eq!(claims, [Claim { id: lost.entry.finding.id, what, head: sample::sha('a') }]);
+        }
+    }
+
+    #[test]
+    fn r20_counters_are_the_maximum_of_what_is_known() {
+        let (summary, _) = Lost::new("c1").rebuilt();
+        assert_eq!((summary.round, summary.used.rounds, summary.used.cost_usd), (4, 3, 1.5));
+        assert_eq!(summary.comments[&"c1".parse().expect("id")].finding.attempts, 2);
+        let mut known = sample::summary(vec![]);
+        known.round = 9;
+        restore(&mut known, &Counters { round: u32::MAX, rounds: 1, ..Counters::default() });
+        assert_eq!((known.round, known.used.rounds), (MAX_COUNT, 1));
+        let mut known = sample::summary(vec![]);
+        known.round = 9;
+        restore(&mut known, &Counters { round: 2, ..Counters::default() });
+        assert_eq!(known.round, 9);
+    }
+
+    proptest! {
+        #[test]
+        fn r13_the_description_alone_settles_nothing(body in "(?s).{0,200}", copy: bool) {
+            let lost = Lost { reply: None, ..Lost::new("c1") };
+            let mut obs = lost.observation();
+            if copy { obs.pr.body.push_str(&body) } else { obs.pr.body = body }
+            let mut summary = sample::summary(vec![lost.entry.clone()]);
+            let claims = rebuild(&mut summary, &obs, &[], &Policy::default());
+            prop_assert!(claims.is_empty());
+            prop_assert_eq!(summary.comments[&lost.entry.finding.id].finding.status, Status::Open);
+        }
+    }
+}
