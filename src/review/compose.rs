@@ -392,8 +392,11 @@ mod tests {
             judged: true,
             settled: vec![],
             touched: vec![],
+<<<<<<< HEAD
             untracked: vec![],
             replays: 0,
+=======
+>>>>>>> words
         }
     }
 

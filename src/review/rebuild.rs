@@ -254,7 +254,10 @@ mod tests {
 
     fn note(author: Author) -> Note {
         let said = Classified {
+<<<<<<< HEAD
             closed_finding: None,
+=======
+>>>>>>> words
             kind: Kind::Reply,
             findings: vec![],
             reviewer: None,
