@@ -93,23 +93,17 @@ impl GitWorktree {
 
     /// Gives a command an identity where the user has none.
     fn identified<'g>(&'g self, mut call: Call<'g>) -> Result<Call<'g>, GitError> {
-        let missing = |key: &str, variables: &[&str]| -> Result<bool, GitError> {
-            if variables.iter().any(|name| std::env::var_os(name).is_some_and(|v| !v.is_empty())) {
-                return Ok(false);
-            }
-            let output = self.git.call("read the identity").args(["config", "--get", key]).run()?;
-            Ok(output.stdout.iter().all(u8::is_ascii_whitespace))
-        };
-        let (name, email) = &self.identity;
-        for (who, name_key, email_key) in [
-            (["GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL"], "author.name", "author.email"),
-            (["GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL"], "committer.name", "committer.email"),
-        ] {
-            if missing("user.name", &who[..1])? && missing(name_key, &[])? {
-                call = call.env(who[0], name);
-            }
-            if missing("user.email", &[who[1], "EMAIL"])? && missing(email_key, &[])? {
-                call = call.env(who[1], email);
+        let data = self.git.call("read the identity").args(["config", "--list", "--name-only", "-z"]).ok()?;
+        let configured = |key: &str| data.split(|b| *b == 0).any(|name| name == key.as_bytes());
+        let set = |name: &str| std::env::var_os(name).is_some_and(|v| !v.is_empty());
+        for who in ["author", "committer"] {
+            for (part, value) in [("name", &self.identity.0), ("email", &self.identity.1)] {
+                let variable = format!("GIT_{}_{}", who.to_ascii_uppercase(), part.to_ascii_uppercase());
+                let known = configured(&format!("user.{part}")) || configured(&format!("{who}.{part}"));
+                let known = known || set(&variable) || (part == "email" && set("EMAIL"));
+                if !known {
+                    call = call.env(variable, value);
+                }
             }
         }
         Ok(call)

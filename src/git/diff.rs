@@ -5,6 +5,7 @@ use std::path::Path;
 
 use git2::{Delta, DiffFindOptions, DiffOptions, Patch, Repository};
 
+use super::run::TRANSFER_LIMIT;
 use super::{GitWorktree, SCRATCH, failed};
 use crate::ports::GitError;
 use crate::review::diff::{FileChange, FileDiff, Hunk};
@@ -58,7 +59,7 @@ impl GitWorktree {
         let what = "compare two commits";
         let (renames, limit) = (format!("-M{RENAME}%"), format!("-l{RENAME_LIMIT}"));
         let args = ["diff-tree", "-r", "-z", "--raw", "--no-abbrev", "--no-ext-diff", &renames, &limit, from, to];
-        let data = self.git.call(what).args(args).ok()?;
+        let data = self.git.call(what).network(TRANSFER_LIMIT).args(args).ok()?;
         parse_raw(&data).ok_or_else(|| failed(what, "git's answer was not understood"))
     }
 
@@ -214,5 +215,33 @@ mod tests {
         assert_eq!(found[0].new.as_ref().map(|s| s.path.to_string()).as_deref(), Some("foo b/bar.md"));
         assert_eq!(found[1].new.as_ref().map(|s| s.path.to_string()).as_deref(), Some("z\nq"));
         assert!(parse_raw(b"nonsense\0").is_none());
+    }
+
+    /// Applies hunks to lines.
+    fn apply(old: &[String], hunks: &[Hunk]) -> Vec<String> {
+        let (mut new, mut at) = (Vec::new(), 0_usize);
+        for hunk in hunks {
+            let start = hunk.old_start as usize - usize::from(hunk.old_len > 0);
+            new.extend_from_slice(&old[at..start]);
+            assert_eq!(hunk.removed, old[start..start + hunk.old_len as usize]);
+            assert_eq!(new.len() + 1, hunk.new_start as usize + usize::from(hunk.new_len == 0));
+            assert_eq!(hunk.added.len(), hunk.new_len as usize);
+            new.extend_from_slice(&hunk.added);
+            at = start + hunk.old_len as usize;
+        }
+        new.extend_from_slice(&old[at..]);
+        new
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn applying_the_hunks_gives_the_new_text(
+            old in proptest::collection::vec("[abc]{0,2}", 0..12),
+            new in proptest::collection::vec("[abc]{0,2}", 0..12),
+        ) {
+            let joined = |lines: &[String]| lines.iter().map(|l| format!("{l}\n")).collect::<String>();
+            let (_, found) = hunks(joined(&old).as_bytes(), joined(&new).as_bytes()).expect("compares");
+            proptest::prop_assert_eq!(apply(&old, &found), new);
+        }
     }
 }

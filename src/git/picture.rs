@@ -190,22 +190,19 @@ impl GitWorktree {
             config.update(path.as_bytes());
             config.update([0]);
         }
+        let (hooks_dir, found) = self.hook_files()?;
+        let hooks = hooks_hash(&hooks_dir, &found);
+        files.extend(found);
+        Ok(Seen { files, hooks_dir, hidden, filters, remotes, config: hex(config), hooks })
+    }
+
+    fn hook_files(&self) -> Result<(PathBuf, BTreeMap<PathBuf, Kept>), GitError> {
         let place = self.git.call("find the hooks").args(["rev-parse", "--git-path", "hooks"]).ok()?;
         let place = std::ffi::OsString::from_vec(place.strip_suffix(b"\n").unwrap_or(&place).to_vec());
-        let hooks_dir = self.toplevel.as_std_path().join(place);
+        let dir = self.toplevel.as_std_path().join(place);
         let mut found = BTreeMap::new();
-        collect_hooks(&hooks_dir, 0, &mut found);
-        let mut hooks = Sha256::new();
-        hooks.update(hooks_dir.as_os_str().as_bytes());
-        for (path, kept) in &found {
-            hooks.update(path.as_os_str().as_bytes());
-            if let Some((mode, data)) = kept {
-                hooks.update(mode.to_le_bytes());
-                hooks.update(Sha256::digest(data));
-            }
-        }
-        files.extend(found);
-        Ok(Seen { files, hooks_dir, hidden, filters, remotes, config: hex(config), hooks: hex(hooks) })
+        collect_hooks(&dir, 0, &mut found);
+        Ok((dir, found))
     }
 
     fn config_files(&self) -> [PathBuf; 2] {
@@ -308,6 +305,19 @@ fn index_hash(items: &[Item]) -> String {
         hash.update([0]);
     }
     if any { hex(hash) } else { String::new() }
+}
+
+fn hooks_hash(dir: &Path, found: &BTreeMap<PathBuf, Kept>) -> String {
+    let mut hash = Sha256::new();
+    hash.update(dir.as_os_str().as_bytes());
+    for (path, kept) in found {
+        hash.update(path.as_os_str().as_bytes());
+        if let Some((mode, data)) = kept {
+            hash.update(mode.to_le_bytes());
+            hash.update(Sha256::digest(data));
+        }
+    }
+    hex(hash)
 }
 
 pub(super) fn hex(hash: Sha256) -> String {

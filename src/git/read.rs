@@ -180,6 +180,9 @@ impl GitWorktree {
 
     /// Finds the kind and id of what is at a path of a commit.
     pub(super) fn entry_at(&self, sha: &Sha, path: &RepoPath) -> Result<Option<(String, String)>, GitError> {
+        if path.as_bytes().is_empty() || path.as_bytes().contains(&0) {
+            return Ok(None);
+        }
         if let (Some(repo), Some(id)) = (self.lib(), oid(sha))
             && let Ok(found) = lookup(&repo, id, path.as_bytes())
         {
@@ -206,7 +209,8 @@ impl GitWorktree {
         {
             return Ok(blob.content().to_vec());
         }
-        self.git.call(format!("read object {id}")).args(["cat-file", "blob", id]).ok()
+        // In a partial clone git fetches the object now.
+        self.git.call(format!("read object {id}")).network(TRANSFER_LIMIT).args(["cat-file", "blob", id]).ok()
     }
 }
 

@@ -389,4 +389,21 @@ mod tests {
         assert!(output.timed_out && output.code.is_none());
         assert!(output.words().contains("time limit"), "{}", output.words());
     }
+
+    #[test]
+    fn fm_46_a_token_goes_to_its_host_and_to_network_commands_alone() {
+        let mut git = Git::new("git", Utf8Path::new("/"));
+        let token = Token { scope: "https://forge.invalid".to_owned(), secret: "canary".to_owned().into() };
+        git.set_token(token);
+        let ask = |host: &str, network: bool| {
+            let call = git.call("ask").args(["credential", "fill"]).env("GIT_ASKPASS", "false");
+            let call = call.stdin(format!("protocol=https\nhost={host}\n\n"));
+            let call = if network { call.network(ASK_LIMIT) } else { call };
+            String::from_utf8(call.run().expect("runs").stdout).expect("utf-8")
+        };
+        assert!(ask("forge.invalid", true).contains("username=x-access-token\npassword=canary\n"));
+        assert!(!ask("other.invalid", true).contains("canary"));
+        assert!(!ask("forge.invalid.evil.invalid", true).contains("canary"));
+        assert!(!ask("forge.invalid", false).contains("canary"));
+    }
 }
