@@ -266,6 +266,18 @@ fn the_program_is_found_by_its_own_path() {
     assert_eq!(text(&run.end().stdout_path), "found\n");
 }
 
+#[test]
+fn fm_31_a_replaced_program_still_supervises() {
+    let run = Run::sh("exit 0");
+    let copy = run.spec.cwd.join("copy");
+    std::fs::copy(helper("run-under"), &copy).unwrap();
+    let mut command = Command::new(&copy);
+    command.args(["self", &run.spec.run_id, run.spec.cwd.as_str(), run.spec.log_dir.as_str(), "sh", "-c", "echo ran"]);
+    let output = command.output().unwrap();
+    assert!(!copy.exists());
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "ran\nExit clean=true\n", "{output:?}");
+}
+
 /// A run whose parent is a process of its own.
 fn run_under(run: &Run) -> Child {
     let mut child = Command::new(helper("run-under"))
