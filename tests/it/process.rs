@@ -280,7 +280,11 @@ fn fm_31_a_replaced_program_still_supervises() {
 
 /// A run whose parent is a process of its own.
 fn run_under(run: &Run) -> Child {
-    let mut child = Command::new(helper("run-under"))
+    under(run, &mut Command::new(helper("run-under")))
+}
+
+fn under(run: &Run, command: &mut Command) -> Child {
+    let mut child = command
         .arg(env!("CARGO_BIN_EXE_pushback"))
         .args([run.spec.run_id.as_str(), run.spec.cwd.as_str(), run.spec.log_dir.as_str(), run.spec.program.as_str()])
         .args(&run.spec.args)
@@ -398,6 +402,18 @@ fn fm_45_arguments_and_environment_are_not_in_the_supervisors_command_line() {
     run.spec.env.push(("KEY".into(), "canary".into()));
     assert_eq!(text(&run.end().stdout_path), "pushback __supervise ");
     assert!(!format!("{:?}", run.spec).contains("canary"));
+}
+
+#[test]
+fn an_ignored_signal_stays_ignored() {
+    let run = Run::sh(DAEMON);
+    let mut command = Command::new("sh");
+    command.args(["-c", "trap '' HUP; exec \"$0\" \"$@\"", helper("run-under").as_str()]);
+    let mut parent = under(&run, &mut command);
+    for name in ["-HUP", "-HUP", "-TERM"] {
+        assert!(Command::new("kill").args([name, &parent.id().to_string()]).status().unwrap().success());
+    }
+    assert_eq!(parent.wait().unwrap().code(), Some(143));
 }
 
 /// Runs this test again, alone, as if from within a run.
