@@ -48,10 +48,12 @@ impl Agent for CommandAgent {
         spec.stdin = prompt.into_bytes();
         match self.setup.run(self.name(), &spec, reporter) {
             Ok(ended) => ran(outcome(&ended, brief.decisions.exists(), spec.wall.as_secs()), &ended),
-            Err(error @ (ProcessError::Missing(_) | ProcessError::Failed { .. })) => not_started(match error {
-                ProcessError::Missing(why) => AgentOutcome::Missing(why),
-                failed @ ProcessError::Failed { .. } => AgentOutcome::Crashed(failed.to_string()),
-            }),
+            Err(ProcessError::Missing(why)) => not_started(AgentOutcome::Missing(why)),
+            Err(error @ ProcessError::Failed { .. }) => not_started(AgentOutcome::Missing(error.to_string())),
+            Err(ref error @ ProcessError::Lost { clean, .. }) => {
+                let outcome = AgentOutcome::Crashed(error.to_string());
+                AgentReport { swept_clean: clean, ..not_started(outcome) }
+            }
         }
     }
 }

@@ -64,4 +64,14 @@ mod tests {
         assert!(clock.monotonic() - before >= Duration::from_millis(30));
         assert_eq!(clock.sleep(Duration::ZERO), Woken::Elapsed);
     }
+
+    #[test]
+    fn a_signal_wakes_a_sleeper() {
+        let signals = Signals::default();
+        let clock = SystemClock::new(signals.clone());
+        let sleeper = std::thread::spawn(move || (clock.sleep(Duration::MAX), clock.interrupted()));
+        signals.note(15);
+        assert_eq!(sleeper.join().unwrap(), (Woken::Interrupted, true));
+        assert_eq!((signals.caught(), signals.exit_code()), (Some(15), Some(143)));
+    }
 }

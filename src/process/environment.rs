@@ -12,19 +12,13 @@ use super::RUN_ID;
 const PASSED: &[&str] = &["PATH", "HOME", "LANG", "TMPDIR", "USER", "SHELL"];
 
 /// Variables with a fixed value: no colours, no questions, no editor.
-const FIXED: &[(&str, &str)] = &[
-    ("TERM", "dumb"),
-    ("CI", "1"),
-    ("NO_COLOR", "1"),
-    ("GIT_TERMINAL_PROMPT", "0"),
-    ("GIT_EDITOR", "true"),
-    // An empty entry, read last, empties the lists that came before it, those for one host included.
-    ("GIT_CONFIG_COUNT", "2"),
-    ("GIT_CONFIG_KEY_0", "credential.helper"),
-    ("GIT_CONFIG_VALUE_0", ""),
-    ("GIT_CONFIG_KEY_1", "core.askPass"),
-    ("GIT_CONFIG_VALUE_1", ""),
-];
+const FIXED: &[(&str, &str)] =
+    &[("TERM", "dumb"), ("CI", "1"), ("NO_COLOR", "1"), ("GIT_TERMINAL_PROMPT", "0"), ("GIT_EDITOR", "true")];
+
+/// Settings of git that are emptied. They are read last, and an empty entry empties the list that came before it; for
+/// `credential.helper` that includes the lists for one host, for headers the host has to be named.
+const EMPTIED: &[&str] =
+    &["credential.helper", "core.askPass", "http.extraHeader", "http.https://github.com/.extraHeader"];
 
 /// A complete environment.
 #[derive(Clone, PartialEq, Eq, Default)]
@@ -70,6 +64,14 @@ impl Environment {
         for (name, value) in FIXED {
             made.set(name, value);
         }
+        let server = source.ours.iter().find(|(name, _)| name == "GITHUB_SERVER_URL");
+        let server = server.map(|(_, url)| format!("http.{}/.extraHeader", url.trim_end_matches('/')));
+        let emptied = EMPTIED.iter().copied().chain(server.as_deref());
+        for (at, key) in emptied.clone().enumerate() {
+            made.set(&format!("GIT_CONFIG_KEY_{at}"), key);
+            made.set(&format!("GIT_CONFIG_VALUE_{at}"), "");
+        }
+        made.set("GIT_CONFIG_COUNT", &emptied.count().to_string());
         made.set("GH_CONFIG_DIR", source.gh_config.as_str());
         made.set(RUN_ID, source.run_id);
         made

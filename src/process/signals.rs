@@ -15,11 +15,11 @@ pub struct Signals {
 }
 
 impl Signals {
-    /// Starts to listen for SIGINT, SIGTERM and SIGHUP.
+    /// Starts to listen for SIGINT, SIGTERM and SIGHUP, except those that our caller had us ignore (`nohup`, `&`).
     pub fn install() -> io::Result<Self> {
         let signals = Self::default();
         let armed = Arc::new(AtomicBool::new(false));
-        for signal in [SIGINT, SIGTERM, SIGHUP] {
+        for signal in [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|signal| !ignored(*signal)) {
             // Asked first, so that only the second signal meets an armed flag.
             flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&armed))?;
             flag::register(signal, Arc::clone(&armed))?;
@@ -33,8 +33,21 @@ impl Signals {
         i32::try_from(self.caught.load(Ordering::SeqCst)).ok().filter(|signal| *signal != 0)
     }
 
+    /// Behaves as if a signal had come.
+    #[cfg(test)]
+    pub(super) fn note(&self, signal: usize) {
+        self.caught.store(signal, Ordering::SeqCst);
+    }
+
     /// Returns the exit code that a signal asks for.
     pub fn exit_code(&self) -> Option<u8> {
         self.caught().and_then(|signal| u8::try_from(128 + signal).ok())
     }
+}
+
+/// Tells whether a signal is ignored now; where the system does not tell, it is not.
+fn ignored(signal: i32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
 }

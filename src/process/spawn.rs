@@ -53,7 +53,7 @@ pub struct Spec {
     pub wrap: Vec<String>,
     /// Working directory.
     pub cwd: Utf8PathBuf,
-    /// Complete environment.
+    /// Complete environment; the mark of the run is added.
     pub env: Vec<(String, String)>,
     /// Standard input.
     #[serde(skip)]
@@ -200,6 +200,14 @@ pub enum ProcessError {
         /// Cause.
         why: String,
     },
+    /// Its supervisor was killed or hung: how it ended is not known.
+    #[error("could not follow {program} to its end: its supervisor ended without a word")]
+    Lost {
+        /// Program.
+        program: String,
+        /// True when no process of the run could be found any more.
+        clean: bool,
+    },
 }
 
 /// Starts supervisors.
@@ -263,14 +271,12 @@ impl Supervisor {
         let _ = tell(lifeline.as_mut(), &serde_json::to_string(spec).unwrap_or_default());
         let report = self.attend(spec, &said, &mut lifeline, on_line, interrupted);
         drop(lifeline);
-        if report.is_none() {
-            rescue(&mut child, &spec.run_id);
-        }
+        let clean = report.is_some() || rescue(&mut child, &spec.run_id);
         // It has said its result or was killed: it ends at once.
         let _ = child.wait();
         match report {
             Some(report) => ended(spec, report),
-            None => Err(failed("its supervisor ended without a word".to_owned())),
+            None => Err(ProcessError::Lost { program: spec.program.clone(), clean }),
         }
     }
 
@@ -361,13 +367,13 @@ fn listen(child: &mut Child) -> Receiver<Said> {
     receiver
 }
 
-/// Ends a run whose supervisor died or hangs: its descendants as far as they can be found, then it.
-fn rescue(child: &mut Child, run_id: &str) {
+/// Ends a run whose supervisor died or hangs: its descendants as far as they can be found, then it. Tells whether none is left.
+fn rescue(child: &mut Child, run_id: &str) -> bool {
     let supervisor = child.id().cast_signed();
     sweep::force(|| tree::descendants(supervisor));
     // It may be dead already.
     let _ = child.kill();
-    sweep::sweep_marked(run_id, Instant::now());
+    sweep::sweep_marked(run_id, Instant::now()).1
 }
 
 fn ended(spec: &Spec, report: Report) -> Result<Ended, ProcessError> {

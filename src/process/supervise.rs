@@ -139,7 +139,8 @@ fn prepare(spec: &Spec) -> io::Result<(Command, Vec<Stream>)> {
         return Err(io::Error::new(io::ErrorKind::NotFound, format!("{} is no folder", spec.cwd)));
     }
     let mut command = Command::new(spec.first());
-    command.args(spec.rest()).current_dir(&spec.cwd).env_clear().envs(spec.env.iter().cloned()).process_group(0);
+    command.args(spec.rest()).current_dir(&spec.cwd).env_clear().envs(spec.env.iter().cloned());
+    command.env(super::RUN_ID, &spec.run_id).process_group(0);
     command.stdin(File::open(spec.stdin_path())?);
     let (reader, writer) = pipe()?;
     let mut streams = vec![stream(reader, &spec.stdout_path(), spec, true)?];

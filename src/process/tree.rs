@@ -69,6 +69,9 @@ fn rows() -> Vec<Row> {
 /// Returns every living process, except ourselves, whose environment at its start carried this mark.
 #[cfg(target_os = "linux")]
 pub(super) fn marked(run_id: &str) -> BTreeSet<Proc> {
+    if run_id.is_empty() {
+        return BTreeSet::new();
+    }
     let mark = format!("{}={run_id}", super::RUN_ID);
     let own = std::process::id().cast_signed();
     let carries = |pid: &i32| {
@@ -100,6 +103,9 @@ fn rows() -> Vec<Row> {
 /// Best effort: the system hides the environment of protected programs.
 #[cfg(not(target_os = "linux"))]
 pub(super) fn marked(run_id: &str) -> BTreeSet<Proc> {
+    if run_id.is_empty() {
+        return BTreeSet::new();
+    }
     let mark = format!("{}={run_id}", super::RUN_ID);
     let own = std::process::id().cast_signed();
     ps(&["-axEwwo", "pid=,command="])

@@ -187,7 +187,10 @@ fn fm_46_no_token_reaches_the_editor() {
     }
     let home = tempfile::tempdir().unwrap();
     let helper_line = "[credential \"https://github.com\"]\n\thelper = \"!f() { echo username=u; echo password=CANARY; }; f\"\n[credential]\n\thelper = \"!f() { echo username=u; echo password=CANARY; }; f\"\n";
-    fs::write(home.path().join(".gitconfig"), helper_line.replace("CANARY", CANARY)).unwrap();
+    let header = "[http \"https://github.com/\"]\n\textraheader = AUTHORIZATION: basic CANARY\n\
+                  [http \"https://git.corp/\"]\n\textraheader = AUTHORIZATION: basic CANARY\n[http]\n\textraheader = X: CANARY\n\
+                  [core]\n\taskPass = /bin/echo\n";
+    fs::write(home.path().join(".gitconfig"), format!("{helper_line}{header}").replace("CANARY", CANARY)).unwrap();
     fs::create_dir_all(home.path().join(".config/gh")).unwrap();
     fs::write(home.path().join(".config/gh/hosts.yml"), format!("github.com:\n  oauth_token: {CANARY}\n")).unwrap();
     let askpass = home.path().join("askpass");
@@ -202,7 +205,7 @@ fn fm_46_no_token_reaches_the_editor() {
     {
         command.env(name, CANARY);
     }
-    let output = command.output().unwrap();
+    let output = command.env("GITHUB_SERVER_URL", "https://git.corp").output().unwrap();
     let said = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success() && said.contains("1 passed"), "{said}");
     assert!(!said.contains(CANARY), "{said}");
@@ -213,6 +216,8 @@ fn inner_with_secrets() {
     let mut stage = Stage::sh(
         "exec 2>&1; env; tr '\\0' '\\n' < /proc/$PPID/environ; tr '\\0' ' ' < /proc/$PPID/cmdline; \
          printf 'protocol=https\\nhost=github.com\\n\\n' | git credential fill; echo fill=$?; \
+         for url in https://github.com/o/r https://git.corp/o/r https://else.where; do \
+         echo \"header=$(git config --get-urlmatch http.extraheader $url)\"; done; \
          gh auth token; ls -A \"$GH_CONFIG_DIR\"; ssh-add -l; echo add=$?; echo other=$OTHER",
     );
     // Asked for by name: the forge's tokens and the token's value are refused all the same.
@@ -224,6 +229,7 @@ fn inner_with_secrets() {
     let checks = [
         ("the canary", !log.contains(&canary)),
         ("git credential fill fails", log.contains("fill=128")),
+        ("no header of git", log.matches("header=\n").count() == 3),
         ("ssh-add fails", log.contains("add=2")),
         ("no socket", !log.contains("SSH_AUTH_SOCK")),
         ("no askpass", !log.contains("ASKPASS")),

@@ -87,7 +87,8 @@ fn text(path: &Utf8Path) -> String {
 #[test]
 fn codes_and_signals_are_told() {
     let check = |line: &str, code: Option<i32>, signal: Option<i32>| {
-        let ended = Run::sh(line).end();
+        let run = Run::sh(line);
+        let ended = run.end();
         assert_eq!((ended.why, ended.code, ended.signal), (Why::Exit, code, signal), "{line}");
         assert_eq!((ended.swept, ended.clean), (0, true), "{line}");
         assert_eq!(ended.succeeded(), code == Some(0), "{line}");
@@ -206,18 +207,84 @@ fn fm_28_nothing_survives() {
 #[test]
 fn fm_28_a_killed_or_stopped_supervisor_leaves_nothing() {
     let killed = Run::misbehave("daemon kill-parent");
-    assert!(matches!(killed.try_end(), Err(ProcessError::Failed { .. })));
+    assert!(matches!(killed.try_end(), Err(ProcessError::Lost { clean: true, .. })));
     assert_eq!(marked(&killed.spec.run_id), [""; 0]);
     let mut stopped = Run::misbehave("daemon stop-parent");
     stopped.spec.wall = Duration::from_millis(500);
     let ended = supervisor().patience(Duration::from_millis(500)).run(&stopped.spec, &mut |_| {}, &|| false);
-    assert!(matches!(ended, Err(ProcessError::Failed { .. })));
+    assert!(matches!(ended, Err(ProcessError::Lost { clean: true, .. })));
     assert_eq!(marked(&stopped.spec.run_id), [""; 0]);
+}
+
+#[test]
+fn fm_28_a_process_that_is_no_descendant_is_found_by_its_mark() {
+    let run = Run::sh("while [ ! -e go ]; do sleep 0.02; done");
+    let mut stray = Command::new("sleep").arg("300").env("PUSHBACK_RUN_ID", &run.spec.run_id).spawn().unwrap();
+    let mut other = Command::new("sleep").arg("300").env("PUSHBACK_RUN_ID", "another").spawn().unwrap();
+    std::fs::write(run.spec.cwd.join("go"), "").unwrap();
+    // It is our child: it leaves the table only when we collect it.
+    let reaper = std::thread::spawn(move || stray.wait().unwrap());
+    let ended = run.end();
+    assert_eq!((ended.swept, ended.clean), (1, true));
+    assert!(!reaper.join().unwrap().success());
+    assert!(other.try_wait().unwrap().is_none());
+    other.kill().unwrap();
+    other.wait().unwrap();
+}
+
+#[test]
+fn the_program_starts_with_nothing_of_ours() {
+    let line = "grep -E 'SigIgn|SigBlk' /proc/self/status; ps -o tty= $$; ls /proc/$$/fd";
+    let run = Run::sh(line);
+    let ended = run.end();
+    let (mut masks, mut rest) = (0, Vec::new());
+    let text = text(&ended.stdout_path);
+    for line in text.lines() {
+        match line.split_once(":\t") {
+            // HUP, INT, PIPE, TERM
+            Some((_, mask)) => masks |= u64::from_str_radix(mask, 16).unwrap() & 0x5003,
+            None => rest.push(line.trim()),
+        }
+    }
+    assert_eq!((masks, rest[0]), (0, "?"), "{text}");
+    // What our own caller left open for everybody is not ours.
+    let plain = Command::new("sh").args(["-c", "ls /proc/$$/fd"]).output().unwrap();
+    assert_eq!(rest[1..], String::from_utf8(plain.stdout).unwrap().lines().collect::<Vec<_>>());
+}
+
+#[test]
+fn the_program_is_found_by_its_own_path() {
+    let mut run = Run::new("mine", &[]);
+    let bin = run.spec.cwd.join("bin");
+    std::fs::create_dir(&bin).unwrap();
+    std::fs::write(bin.join("mine"), "#!/bin/sh\necho found\n").unwrap();
+    std::fs::set_permissions(bin.join("mine"), std::fs::Permissions::from_mode(0o755)).unwrap();
+    assert!(matches!(run.try_end(), Err(ProcessError::Missing(_))));
+    run.spec.env = vec![("PATH".into(), bin.into_string())];
+    assert_eq!(text(&run.end().stdout_path), "found\n");
+    run.spec.program = "bin/mine".into();
+    assert_eq!(text(&run.end().stdout_path), "found\n");
+}
+
+#[test]
+fn fm_31_a_replaced_program_still_supervises() {
+    let run = Run::sh("exit 0");
+    let copy = run.spec.cwd.join("copy");
+    std::fs::copy(helper("run-under"), &copy).unwrap();
+    let mut command = Command::new(&copy);
+    command.args(["self", &run.spec.run_id, run.spec.cwd.as_str(), run.spec.log_dir.as_str(), "sh", "-c", "echo ran"]);
+    let output = command.output().unwrap();
+    assert!(!copy.exists());
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "ran\nExit clean=true\n", "{output:?}");
 }
 
 /// A run whose parent is a process of its own.
 fn run_under(run: &Run) -> Child {
-    let mut child = Command::new(helper("run-under"))
+    under(run, &mut Command::new(helper("run-under")))
+}
+
+fn under(run: &Run, command: &mut Command) -> Child {
+    let mut child = command
         .arg(env!("CARGO_BIN_EXE_pushback"))
         .args([run.spec.run_id.as_str(), run.spec.cwd.as_str(), run.spec.log_dir.as_str(), run.spec.program.as_str()])
         .args(&run.spec.args)
@@ -335,6 +402,18 @@ fn fm_45_arguments_and_environment_are_not_in_the_supervisors_command_line() {
     run.spec.env.push(("KEY".into(), "canary".into()));
     assert_eq!(text(&run.end().stdout_path), "pushback __supervise ");
     assert!(!format!("{:?}", run.spec).contains("canary"));
+}
+
+#[test]
+fn an_ignored_signal_stays_ignored() {
+    let run = Run::sh(DAEMON);
+    let mut command = Command::new("sh");
+    command.args(["-c", "trap '' HUP; exec \"$0\" \"$@\"", helper("run-under").as_str()]);
+    let mut parent = under(&run, &mut command);
+    for name in ["-HUP", "-HUP", "-TERM"] {
+        assert!(Command::new("kill").args([name, &parent.id().to_string()]).status().unwrap().success());
+    }
+    assert_eq!(parent.wait().unwrap().code(), Some(143));
 }
 
 /// Runs this test again, alone, as if from within a run.
