@@ -1,9 +1,10 @@
 //! Findings that stand in a body: the parts of it that hold them, and where each one begins. It takes them out; `level` grades them.
 
-use regex::{Captures, Regex};
+use regex::Captures;
 
 use super::compile::{Reviewer, Section};
 use super::page::{BODY, Page};
+use super::pattern::Pattern;
 use super::words::Words;
 use crate::review::comment::Channel;
 
@@ -267,7 +268,7 @@ fn is_heading(text: &str) -> bool {
     (1..=6).contains(&level) && text.as_bytes().get(level) == Some(&b' ')
 }
 
-fn matches(pattern: Option<&Regex>, text: &str) -> bool {
+fn matches(pattern: Option<&Pattern>, text: &str) -> bool {
     pattern.is_some_and(|re| re.is_match(text))
 }
 

@@ -1,10 +1,9 @@
 //! What a text, a check or a reaction says of the review itself. It reads one text at a time and never judges a reviewer's state.
 
-use regex::Regex;
-
 use super::clean::head;
 use super::compile::{Reviewer, Rules, SignalMatch};
 use super::page::Page;
+use super::pattern::Pattern;
 use super::rules::{ClosingIs, SignalIs, VerdictIs};
 use super::words::{Quotes, Region, Words};
 use super::{Closed, Kind, ReplyVerdict, Signal};
@@ -117,7 +116,7 @@ fn unit_s(word: &str) -> Option<u64> {
     }
 }
 
-fn sha_of(pattern: &Regex, page: &Page) -> Option<String> {
+fn sha_of(pattern: &Pattern, page: &Page) -> Option<String> {
     let take =
         |text: &str| pattern.captures_iter(text).last().and_then(|c| c.name("sha").map(|m| m.as_str().to_lowercase()));
     take(&page.flat).or_else(|| take(&page.hidden))
