@@ -3,4 +3,5 @@
 
 mod architecture;
 mod classify;
+mod classify_laws;
 mod licences;

@@ -229,6 +229,10 @@ impl Case<'_> {
         let mut together = BTreeSet::new();
         for item in &read.items {
             let rule = &self.author.own.sections[item.section];
+            let repeats = |other: &Item| !other.copied && other.path == item.path && other.line == item.line;
+            if item.copied && read.items.iter().any(repeats) {
+                continue;
+            }
             if let Some(name) = &rule.together {
                 if together.insert(item.section) {
                     let level = self.item_level(item, "", &rule.name);

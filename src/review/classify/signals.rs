@@ -25,6 +25,7 @@ pub(super) struct Said {
 /// Reads a text for signals; the first rule that fits decides, `more` rules add.
 pub(super) fn read(reviewer: &Reviewer, channel: Channel, page: &Page, view: &str) -> Said {
     let mut said = Said::default();
+    let view = view.trim_start();
     for rule in &reviewer.signals {
         if !rule.channels.is_empty() && !rule.channels.contains(&channel) {
             continue;
@@ -152,7 +153,8 @@ fn left_over(rule: &SignalMatch, view: &str) -> Option<String> {
             rest = fixed.replace_all(&rest, "").into_owned();
         }
     }
-    rest.chars().any(char::is_alphanumeric).then(|| rest.trim().to_owned())
+    let speaks = |line: &str| super::title::strip(head(line, TOP)).chars().any(char::is_alphanumeric);
+    rest.lines().any(speaks).then(|| rest.trim().to_owned())
 }
 
 /// Looks for a closing line, first or last, and takes it out of the words.
@@ -185,7 +187,7 @@ pub(super) fn closing(reviewer: &Reviewer, words: &mut Words<'_>) -> Option<Clos
 
 /// What a reply means, and whether its words give it away as one.
 pub(super) fn verdict(file: &Reviewer, page: &Page, view: &str) -> Option<(ReplyVerdict, bool)> {
-    let view = head(view, TOP);
+    let view = head(view.trim_start(), TOP);
     let rule = file.verdicts.iter().find(|rule| {
         let said = rule.pattern.as_ref().is_none_or(|p| p.is_match(view));
         let marked = rule.marker.as_ref().is_none_or(|m| m.is_match(&page.hidden));
