@@ -78,7 +78,8 @@ mod tests {
         let files = builtin();
         let names: Vec<_> = files.iter().map(|f| f.name.as_str()).collect();
         assert_eq!(names, FILES.iter().map(|(name, _)| *name).collect::<Vec<_>>());
-        Rules::compile(files, &[], &BTreeMap::new()).expect("the rules compile");
+        let rules = Rules::compile(files, &[], &BTreeMap::new()).expect("the rules fit together");
+        rules.check().expect("every pattern compiles");
     }
 
     #[test]

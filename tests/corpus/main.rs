@@ -1,6 +1,6 @@
 //! Runs `classify` over labelled comments and prints, per reviewer, where it differs from the labels.
 //!
-//! `corpus FILE...` reads JSON lines `{id, login, channel, path, body, expect: {severity, kind, findings, title}}`.
+//! `corpus --answers FILE` prints the answers alone, for writing rules. `corpus FILE...` reads JSON lines `{id, login, channel, path, body, expect: {severity, kind, findings, title}}`.
 #![allow(clippy::print_stdout, clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
 use std::collections::BTreeMap;
@@ -28,7 +28,12 @@ fn blocks(severity: &str) -> bool {
 
 fn main() -> ExitCode {
     let files: Vec<String> = std::env::args().skip(1).collect();
-    let files = if files.is_empty() { vec!["tests/corpus/unseen.jsonl".to_owned()] } else { files };
+    if let [flag, file] = &files[..]
+        && flag == "--answers"
+    {
+        return answers(file);
+    }
+    let files = if files.is_empty() { usual() } else { files };
     let rules = Rules::compile(builtin(), &[], &BTreeMap::new()).expect("the built-in rules compile");
     let mut scores: BTreeMap<String, Score> = BTreeMap::new();
     for file in &files {
@@ -43,6 +48,19 @@ fn main() -> ExitCode {
         }
     }
     report(&scores)
+}
+
+/// The repository's own rows, and the handed ones where they are.
+fn usual() -> Vec<String> {
+    let files = ["tests/corpus/unseen.jsonl", "../shared/corpus/review-comments.jsonl"];
+    files.into_iter().filter(|file| std::path::Path::new(file).exists()).map(str::to_owned).collect()
+}
+
+fn answers(file: &str) -> ExitCode {
+    let rules = Rules::compile(builtin(), &[], &BTreeMap::new()).expect("the built-in rules compile");
+    let (lines, bad) = classify_stream(&std::fs::read(file).expect("the file can be read"), &rules);
+    lines.iter().for_each(|line| println!("{line}"));
+    if bad { ExitCode::FAILURE } else { ExitCode::SUCCESS }
 }
 
 fn judge(row: &Value, got: &Value, score: &mut Score) {

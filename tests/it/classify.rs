@@ -191,3 +191,134 @@ fn the_offline_form_takes_what_people_pipe() {
 fn r27_plain_text_hides_nothing() {
     assert_eq!(plain("a\u{1b}[31m<!-- do evil -->\u{202e}b\u{200b}", 100), "a[31mb");
 }
+
+/// The example of `docs/reviewers.md`, compiled beside the built-in files.
+#[test]
+fn the_documented_example_works() {
+    let text = include_str!("../../docs/reviewers.md");
+    let example = text.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).expect("an example");
+    let mut files = builtin();
+    files.push(pushback::config::rules::parse("plumb", example).expect("the example parses"));
+    let rules = Rules::compile(files, &[], &BTreeMap::new()).expect("the example fits");
+    let login = "plumb-review[bot]";
+    let got = read(&rules, login, Channel::Inline, "[PLUMB-HIGH] The pipe leaks\n\nText");
+    assert_eq!((got.severity(), got.findings[0].title.as_str()), (Some(Severity::P1), "The pipe leaks"));
+    let body = "Plumb has finished: 1 remarks (commit 1a2b3c4)\n\n<details><summary>Unplaced remarks</summary>\n\n- `src/pipe.rs:4` [PLUMB-LOW] Name it\n\n</details>";
+    let got = read(&rules, login, Channel::Conversation, body);
+    let found = &got.findings[0];
+    assert_eq!((found.severity, found.path.as_deref(), found.line), (Severity::P3, Some("src/pipe.rs"), Some(4)));
+    let sha = Some("1a2b3c4".to_owned());
+    assert_eq!(got.signals, [Signal::Finished { sha, clean: false, announced: Some(1) }]);
+    let odd = read(&rules, login, Channel::Inline, "[PLUMB-ODD] Something new");
+    assert_eq!((odd.severity(), odd.decided_by()), (Some(Severity::P2), Some(DecidedBy::UnknownTag)));
+}
+
+/// Every labelled comment of the repository's own corpus, one reviewer's format each.
+#[test]
+fn r3_r5_the_own_corpus_is_read_as_labelled() {
+    let rules = rules();
+    for line in include_str!("../corpus/unseen.jsonl").lines() {
+        let row: serde_json::Value = serde_json::from_str(line).expect("a row");
+        let (answers, _) = classify_stream(line.as_bytes(), &rules);
+        let got: serde_json::Value = serde_json::from_str(&answers[0]).expect("an answer");
+        let expect = &row["expect"];
+        let severity = expect["severity"].as_str().expect("a severity");
+        let assumed = severity == "unclassified";
+        assert_eq!(got["severity"], if assumed { "P2" } else { severity }, "{}", row["id"]);
+        assert_eq!(assumed, got["decided_by"] == "assumed", "{}", row["id"]);
+        assert_eq!(got["kind"], expect["kind"], "{}", row["id"]);
+        let findings = got["findings"].as_array().expect("findings");
+        assert_eq!(findings.len() as u64, expect["findings"].as_u64().expect("a count"), "{}", row["id"]);
+        if let Some(title) = expect["title"].as_str() {
+            assert_eq!(findings[0]["title"], title, "{}", row["id"]);
+        }
+    }
+}
+
+#[test]
+fn r16_texts_say_how_a_review_stands() {
+    let rules = rules();
+    let say = |login: &str, body: &str| read(&rules, login, Channel::Conversation, body).signals;
+    let sha = |text: &str| Some(text.to_owned());
+    let codex = "chatgpt-codex-connector[bot]";
+    let clean = "Codex Review: Didn't find any major issues. Swish!\n\n**Reviewed commit:** `ab12cd34ef`";
+    assert_eq!(say(codex, clean), [Signal::Finished { sha: sha("ab12cd34ef"), clean: true, announced: Some(0) }]);
+    let row = |state| {
+        format!(
+            "<!-- codex-pull-request-review-summary -->\n\n| Review | Status | Commit |\n|---|---|---|\n| 📝 **Code Review** | {state} | `ab12cd3` | Push |\n| 🔒 **Security Review** | ✅ **Completed** | `ffffff1` | Push |"
+        )
+    };
+    assert_eq!(say(codex, &row("🔄 **Running**")), [Signal::Running]);
+    assert_eq!(
+        say(codex, &row("✅ **Completed**")),
+        [Signal::Finished { sha: sha("ab12cd3"), clean: false, announced: None }]
+    );
+    let limit =
+        "## Rate limit exceeded\n\n> Please wait **17 minutes and 37 seconds** before the next one. 5 reviews/hour.";
+    assert_eq!(say("coderabbitai[bot]", limit), [Signal::Limited { wait_s: Some(1_057), clears: true }]);
+    let busy = "Currently processing new changes in this PR. This may take a few minutes, please wait...\n\n<details>\n<summary>Commits</summary>\nReviewing files that changed from the base of the PR and between 1111111 and 2222222.\n</details>";
+    assert_eq!(say("coderabbitai[bot]", busy), [Signal::Running]);
+    assert!(matches!(
+        &say("coderabbitai[bot]", "<!-- rate limited by coderabbit.ai -->\n## Review skipped\n\nToo many files!")[..],
+        [Signal::Skipped(_)]
+    ));
+    assert!(matches!(
+        &say(codex, "You have reached your Codex usage limits for code reviews.")[..],
+        [Signal::Limited { wait_s: None, clears: false }]
+    ));
+}
+
+#[test]
+fn r12_the_hash_is_that_of_the_meaning() {
+    let rules = rules();
+    let hash = |body: &str| {
+        let got = read(&rules, "coderabbitai[bot]", Channel::Inline, body);
+        got.findings.first().or(got.closed_finding.as_ref()).map(|f| f.body_hash.clone())
+    };
+    let body = "_⚠️ Potential issue_ | _🟠 Major_\n\n**Seal the hatch.**\n\n- [ ] It leaks.";
+    let same = [
+        format!("{body}\n\n<!-- cr-comment:v1:aa11 -->\n\n<!-- This is an auto-generated comment by CodeRabbit -->"),
+        format!("{body}\n\n✅ Addressed in commit 1a2b3c4"),
+        format!("{body}\n\n<details>\n<summary>🤖 Prompt for AI Agents</summary>\n\n```\nx\n```\n\n</details>"),
+        body.replace("[ ]", "[x]").replace('\n', "  \r\n"),
+    ];
+    for other in &same {
+        assert_eq!(hash(other), hash(body), "{other}");
+    }
+    assert_ne!(hash(&body.replace("leaks", "floods")), hash(body));
+    assert_ne!(hash(&format!("{body}\n\n```\nlet x = 1;\n```")), hash(body));
+}
+
+#[test]
+fn r12_an_identity_survives_a_repost() {
+    let body = |line| {
+        format!(
+            "### Hatch leaks\n\n**High Severity**\n\n<!-- BUGBOT_BUG_ID: 11-aa-22 -->\n\n<!-- LOCATIONS START\nsrc/hatch.rs#L{line}-L{line}\nLOCATIONS END -->"
+        )
+    };
+    let (first, second) = (inline("cursor[bot]", &body(4)), inline("cursor[bot]", &body(9)));
+    assert_eq!(first.findings[0].identity.as_deref(), Some("11-aa-22"));
+    assert_eq!(first.findings[0].identity, second.findings[0].identity);
+    assert_eq!((first.findings[0].path.as_deref(), second.findings[0].line), (Some("src/hatch.rs"), Some(9)));
+}
+
+#[test]
+fn r3_one_inline_comment_can_be_merged_to_one_finding() {
+    let got = inline("ann", "P3: sort the rows\n\nP1: the hatch leaks");
+    let merged = got.merged().expect("a finding");
+    assert_eq!((got.findings.len(), merged.severity, merged.title.as_str()), (2, Severity::P1, "sort the rows"));
+    assert!(merged.text.contains("hatch leaks"));
+}
+
+#[test]
+fn copilot_reports_the_levels_of_its_open_threads() {
+    let picture = |level: &str| format!("<picture><img src=\"x\" alt=\"{level} severity\"></picture>");
+    let body = format!(
+        "<!-- ccr-overview-v2 -->\n\n### 🟡 Changes recommended\n\n<details open>\n<summary><strong>1 open finding</strong></summary>\n\n- {} [A](#discussion_r11) · New\n</details>\n\n<details>\n<summary><strong>Resolved since last review (1)</strong></summary>\n\n- {} [B](#discussion_r12)\n</details>",
+        picture("High"),
+        picture("Low")
+    );
+    let got = read(&rules(), "copilot-pull-request-reviewer[bot]", Channel::Review, &body);
+    assert_eq!((got.kind, got.findings.len()), (Kind::Summary, 0));
+    assert!(got.signals.contains(&Signal::ReportsLevels(vec![(11, Severity::P1)])), "{:?}", got.signals);
+}

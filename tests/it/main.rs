@@ -10,6 +10,7 @@ mod classify;
 mod fake_github;
 mod git;
 mod github;
+mod classify_laws;
 mod licences;
 mod loopback;
 mod process;

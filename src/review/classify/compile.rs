@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 
-use regex::{Captures, Regex, RegexBuilder, RegexSet, RegexSetBuilder};
+use regex::Captures;
 
 use super::Kind;
+use super::pattern::{BadPattern, Pattern};
 use super::rules::{
     CheckRule, ClosingIs, MarkerPlace, MarkerRule, ReactionRule, RequestRule, ReviewerOverride, RuleFile, SectionRule,
     SignalIs, SignalRule, UserRule, VerdictIs,
@@ -13,9 +14,6 @@ use super::rules::{
 use crate::review::comment::{AccountKind, Channel};
 use crate::review::ids::Login;
 use crate::review::severity::Severity;
-
-const SIZE_LIMIT: usize = 1 << 20;
-const MAX_PATTERN: usize = 4_000;
 
 /// A rule that cannot be used, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,33 +57,33 @@ pub struct Reviewer {
     pub untagged: Option<Severity>,
     /// Whether a bare reaction is proof enough for the gate.
     pub reaction_counts: bool,
-    pub(super) body: Option<RegexSet>,
+    pub(super) body: Option<Pattern>,
     pub(super) carriers: Vec<Login>,
     pub(super) any_carrier: bool,
     pub(super) levels: BTreeMap<String, Severity>,
     pub(super) questions: Vec<String>,
     pub(super) markers: Vec<Marker>,
-    pub(super) paragraph: Option<Regex>,
-    pub(super) label: Option<Regex>,
-    pub(super) titles: Vec<Regex>,
-    pub(super) places: Vec<Regex>,
-    pub(super) identities: Vec<Regex>,
-    pub(super) noise: Option<Regex>,
-    pub(super) footer: Option<Regex>,
+    pub(super) paragraph: Option<Pattern>,
+    pub(super) label: Option<Pattern>,
+    pub(super) titles: Vec<Pattern>,
+    pub(super) places: Vec<Pattern>,
+    pub(super) identities: Vec<Pattern>,
+    pub(super) noise: Option<Pattern>,
+    pub(super) footer: Option<Pattern>,
     pub(super) sections: Vec<Section>,
     pub(super) signals: Vec<SignalMatch>,
     pub(super) closings: Vec<Closing>,
     pub(super) verdicts: Vec<Verdict>,
     pub(super) checks: Vec<Check>,
     pub(super) reactions: Vec<ReactionRule>,
-    pub(super) reports: Option<Regex>,
+    pub(super) reports: Option<Pattern>,
 }
 
 #[derive(Debug)]
 pub(super) struct CompiledUser {
     pub(super) author: Option<String>,
     pub(super) name: String,
-    pub(super) pattern: Regex,
+    pub(super) pattern: Pattern,
     pub(super) level: Severity,
 }
 
@@ -93,19 +91,18 @@ pub(super) struct CompiledUser {
 pub(super) struct Marker {
     pub(super) name: String,
     pub(super) place: MarkerPlace,
-    pub(super) pattern: Regex,
-    pub(super) unless: Option<Regex>,
+    pub(super) pattern: Pattern,
+    pub(super) unless: Option<Pattern>,
     pub(super) level: Option<String>,
     pub(super) asks: bool,
     pub(super) known_only: bool,
     pub(super) plain: bool,
-    groups: Vec<usize>,
 }
 
 impl Marker {
     /// Returns the native level of a match, lower case.
     pub(super) fn native(&self, found: &Captures<'_>) -> String {
-        let group = self.groups.iter().find_map(|i| found.get(*i));
+        let group = ["level", "level2"].iter().find_map(|name| found.name(name));
         let level = group.map_or_else(|| self.level.clone().unwrap_or_default(), |m| m.as_str().to_owned());
         level.trim().to_lowercase()
     }
@@ -115,17 +112,18 @@ impl Marker {
 pub(super) struct Section {
     pub(super) name: String,
     pub(super) channels: Vec<Channel>,
-    pub(super) summary: Option<Regex>,
-    pub(super) heading: Option<Regex>,
-    pub(super) stop: Option<Regex>,
+    pub(super) summary: Option<Pattern>,
+    pub(super) heading: Option<Pattern>,
+    pub(super) stop: Option<Pattern>,
     pub(super) whole: bool,
+    pub(super) code: bool,
     pub(super) ignore: bool,
     pub(super) level: Option<String>,
-    pub(super) item: Option<Regex>,
-    pub(super) block: Option<Regex>,
-    pub(super) file: Option<Regex>,
-    pub(super) group: Option<Regex>,
-    pub(super) closed: Option<Regex>,
+    pub(super) item: Option<Pattern>,
+    pub(super) block: Option<Pattern>,
+    pub(super) file: Option<Pattern>,
+    pub(super) group: Option<Pattern>,
+    pub(super) closed: Option<Pattern>,
     pub(super) together: Option<String>,
 }
 
@@ -134,11 +132,11 @@ pub(super) struct SignalMatch {
     pub(super) is: SignalIs,
     pub(super) kind: Kind,
     pub(super) channels: Vec<Channel>,
-    pub(super) pattern: Option<Regex>,
-    pub(super) marker: Option<Regex>,
-    pub(super) summary: Option<Regex>,
-    pub(super) sha: Option<Regex>,
-    pub(super) envelope: Vec<Regex>,
+    pub(super) pattern: Option<Pattern>,
+    pub(super) marker: Option<Pattern>,
+    pub(super) summary: Option<Pattern>,
+    pub(super) sha: Option<Pattern>,
+    pub(super) envelope: Vec<Pattern>,
     pub(super) clears: Option<bool>,
     pub(super) more: bool,
 }
@@ -146,23 +144,23 @@ pub(super) struct SignalMatch {
 #[derive(Debug)]
 pub(super) struct Closing {
     pub(super) is: ClosingIs,
-    pub(super) pattern: Regex,
+    pub(super) pattern: Pattern,
 }
 
 #[derive(Debug)]
 pub(super) struct Verdict {
     pub(super) is: VerdictIs,
-    pub(super) pattern: Option<Regex>,
-    pub(super) marker: Option<Regex>,
-    pub(super) unless: Option<Regex>,
+    pub(super) pattern: Option<Pattern>,
+    pub(super) marker: Option<Pattern>,
+    pub(super) unless: Option<Pattern>,
     pub(super) reply: bool,
 }
 
 #[derive(Debug)]
 pub(super) struct Check {
     pub(super) app: Option<Login>,
-    pub(super) name: Regex,
-    pub(super) text: Option<Regex>,
+    pub(super) name: Pattern,
+    pub(super) text: Option<Pattern>,
     pub(super) conclusion: Vec<String>,
     pub(super) is: SignalIs,
 }
@@ -239,6 +237,14 @@ impl Rules {
         self.reviewers.get(self.index_of(name)?)
     }
 
+    /// Compiles every pattern now, which a run does only on need; returns the first bad one.
+    pub fn check(&self) -> Result<(), BadRule> {
+        let all = self.reviewers.iter().chain([&self.general, &self.people]);
+        all.flat_map(|r| r.patterns().into_iter().map(|p| (&r.name, p))).try_for_each(|(file, pattern)| {
+            pattern.check().map_err(|BadPattern(why)| bad(file, pattern.source(), &why))
+        })
+    }
+
     /// Returns all reviewers that the rules know.
     pub fn reviewers(&self) -> &[Reviewer] {
         &self.reviewers
@@ -262,9 +268,30 @@ impl Rules {
 }
 
 impl Reviewer {
+    /// Returns all its patterns.
+    fn patterns(&self) -> Vec<&Pattern> {
+        let mut all: Vec<&Pattern> = [&self.titles, &self.places, &self.identities].into_iter().flatten().collect();
+        let single = [&self.body, &self.paragraph, &self.label, &self.noise, &self.footer, &self.reports];
+        all.extend(single.into_iter().flatten());
+        for marker in &self.markers {
+            all.extend(std::iter::once(&marker.pattern).chain(&marker.unless));
+        }
+        for s in &self.sections {
+            let parts = [&s.summary, &s.heading, &s.stop, &s.item, &s.block, &s.file, &s.group, &s.closed];
+            all.extend(parts.into_iter().flatten());
+        }
+        for s in &self.signals {
+            all.extend([&s.pattern, &s.marker, &s.summary, &s.sha].into_iter().flatten().chain(&s.envelope));
+        }
+        all.extend(self.closings.iter().map(|c| &c.pattern));
+        all.extend(self.verdicts.iter().flat_map(|v| [&v.pattern, &v.marker, &v.unless]).flatten());
+        all.extend(self.checks.iter().flat_map(|c| std::iter::once(&c.name).chain(&c.text)));
+        all
+    }
+
     fn compile(file: &RuleFile, general: &RuleFile) -> Result<Self, BadRule> {
         let from = &file.name;
-        let list = |what: &str, patterns: &[String]| -> Result<Vec<Regex>, BadRule> {
+        let list = |what: &str, patterns: &[String]| -> Result<Vec<Pattern>, BadRule> {
             patterns.iter().map(|p| regex(from, what, p)).collect()
         };
         let lower = |levels: &BTreeMap<String, Severity>| -> BTreeMap<String, Severity> {
@@ -279,7 +306,7 @@ impl Reviewer {
             request: file.request.clone(),
             untagged: file.untagged,
             reaction_counts: false,
-            body: set(from, "body", &file.body)?,
+            body: union(from, "body", &file.body, &[])?,
             carriers: file.carriers.iter().filter(|c| *c != "*").map(|l| Login::new(l)).collect(),
             any_carrier: file.carriers.iter().any(|c| c == "*"),
             levels,
@@ -322,10 +349,8 @@ fn bad(file: &str, rule: &str, why: &str) -> BadRule {
 
 fn marker(file: &str, rule: &MarkerRule) -> Result<Marker, BadRule> {
     let pattern = regex(file, &rule.name, &rule.pattern)?;
-    let named = pattern.capture_names().enumerate();
-    let groups: Vec<usize> = named.filter(|(_, n)| n.is_some_and(|n| n.starts_with("level"))).map(|(i, _)| i).collect();
     let asks = rule.asks.unwrap_or(true);
-    if groups.is_empty() && rule.level.is_none() && asks && !rule.plain {
+    if !rule.pattern.contains("(?P<level") && rule.level.is_none() && asks && !rule.plain {
         return Err(bad(file, &rule.name, "it has neither a level nor a group `level`"));
     }
     Ok(Marker {
@@ -337,7 +362,6 @@ fn marker(file: &str, rule: &MarkerRule) -> Result<Marker, BadRule> {
         asks,
         known_only: rule.known_only,
         plain: rule.plain,
-        groups,
     })
 }
 
@@ -353,6 +377,7 @@ fn section(file: &str, rule: &SectionRule) -> Result<Section, BadRule> {
         heading: part(&rule.heading)?,
         stop: part(&rule.stop)?,
         whole: rule.whole,
+        code: rule.code,
         ignore: rule.ignore,
         level: rule.level.clone(),
         item: part(&rule.item)?,
@@ -404,53 +429,25 @@ fn user_rule(n: usize, rule: &UserRule) -> Result<CompiledUser, BadRule> {
     let name = format!("severity.rule {n}");
     let author = rule.author.clone().filter(|a| a != "*");
     let pattern = regex("config", &name, &rule.pattern)?;
+    pattern.check().map_err(|BadPattern(why)| bad("config", &name, &why))?;
     Ok(CompiledUser { author: author.map(|a| a.to_lowercase()), name, pattern, level: rule.level })
 }
 
-fn maybe(file: &str, name: &str, pattern: Option<&String>) -> Result<Option<Regex>, BadRule> {
+fn maybe(file: &str, name: &str, pattern: Option<&String>) -> Result<Option<Pattern>, BadRule> {
     pattern.map(|p| regex(file, name, p)).transpose()
 }
 
-/// Compiles one pattern: multi-line, size-limited, ASCII word boundaries, never matching nothing.
-fn regex(file: &str, name: &str, pattern: &str) -> Result<Regex, BadRule> {
-    if pattern.len() > MAX_PATTERN {
-        return Err(bad(file, name, &format!("the pattern is longer than {MAX_PATTERN} bytes")));
-    }
-    let built = RegexBuilder::new(&ascii_boundaries(pattern).replace('\u{fe0f}', ""))
-        .multi_line(true)
-        .size_limit(SIZE_LIMIT)
-        .dfa_size_limit(SIZE_LIMIT)
-        .build()
-        .map_err(|e| bad(file, name, &one_line(&e.to_string())))?;
-    if built.is_match("") {
-        return Err(bad(file, name, "the pattern matches the empty text"));
-    }
-    Ok(built)
+fn regex(file: &str, name: &str, pattern: &str) -> Result<Pattern, BadRule> {
+    Pattern::new(pattern).map_err(|BadPattern(why)| bad(file, name, &why))
 }
 
-fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
-fn set(file: &str, name: &str, patterns: &[String]) -> Result<Option<RegexSet>, BadRule> {
-    if patterns.is_empty() {
-        return Ok(None);
-    }
-    let built = RegexSetBuilder::new(patterns.iter().map(|p| ascii_boundaries(p)))
-        .multi_line(true)
-        .size_limit(SIZE_LIMIT)
-        .dfa_size_limit(SIZE_LIMIT)
-        .build();
-    built.map(Some).map_err(|e| bad(file, name, &one_line(&e.to_string())))
-}
-
-fn union(file: &str, name: &str, first: &[String], then: &[String]) -> Result<Option<Regex>, BadRule> {
+fn union(file: &str, name: &str, first: &[String], then: &[String]) -> Result<Option<Pattern>, BadRule> {
     let parts: Vec<String> = first.iter().chain(then).map(|p| format!("(?:{p})")).collect();
     if parts.is_empty() { Ok(None) } else { regex(file, name, &parts.join("|")).map(Some) }
 }
 
 /// One pattern for all paragraph markers, so that a paragraph without a label costs one look.
-fn prefilter(file: &str, markers: &[MarkerRule], place: MarkerPlace) -> Result<Option<Regex>, BadRule> {
+fn prefilter(file: &str, markers: &[MarkerRule], place: MarkerPlace) -> Result<Option<Pattern>, BadRule> {
     let patterns: Vec<String> = markers.iter().filter(|m| m.place == place).map(|m| unnamed(&m.pattern)).collect();
     union(file, "paragraph markers", &patterns, &[])
 }
@@ -468,32 +465,6 @@ fn unnamed(pattern: &str) -> String {
     out
 }
 
-/// Rewrites `\b` to its ASCII form: the Unicode one falls off the engine's fast path on text with emoji.
-fn ascii_boundaries(pattern: &str) -> String {
-    let mut out = String::with_capacity(pattern.len());
-    let mut chars = pattern.chars().peekable();
-    let mut in_class = false;
-    while let Some(c) = chars.next() {
-        match c {
-            '\\' => match chars.next() {
-                Some('b') if !in_class && chars.peek() != Some(&'{') => out.push_str(r"(?-u:\b)"),
-                Some(next) => out.extend(['\\', next]),
-                None => out.push('\\'),
-            },
-            '[' => {
-                in_class = true;
-                out.push(c);
-            }
-            ']' => {
-                in_class = false;
-                out.push(c);
-            }
-            _ => out.push(c),
-        }
-    }
-    out
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -506,16 +477,11 @@ mod tests {
     #[test]
     fn fm_41_bad_huge_and_empty_user_patterns_are_refused() {
         assert!(with_user(r"^(?i)urgent\b").is_ok());
-        for pattern in ["(", "x*", "(?:a{1000}){1000}", &"a".repeat(MAX_PATTERN + 1), r"\p{Nope}"] {
+        for pattern in ["(", "x*", "(?:a{1000}){1000}", &"a".repeat(8_001), r"\p{Nope}"] {
             let refused = with_user(pattern).expect_err(pattern);
             assert_eq!((refused.file.as_str(), refused.rule.as_str()), ("config", "severity.rule 1"));
             assert!(!refused.why.contains('\n'));
         }
-    }
-
-    #[test]
-    fn word_boundaries_are_ascii() {
-        assert_eq!(ascii_boundaries(r"\bnit\b[\b]\\b"), r"(?-u:\b)nit(?-u:\b)[\b]\\b");
     }
 
     #[test]

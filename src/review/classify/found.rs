@@ -7,6 +7,7 @@ use sha2::{Digest, Sha256};
 use super::compile::{Reviewer, Rules};
 use super::level::{Author, Level};
 use super::page::Page;
+use super::pattern::Pattern;
 use super::sections::{self, Item};
 use super::signals::{self, Said};
 use super::words::{Quotes, Region, Words};
@@ -228,6 +229,10 @@ impl Case<'_> {
         let mut together = BTreeSet::new();
         for item in &read.items {
             let rule = &self.author.own.sections[item.section];
+            let repeats = |other: &Item| !other.copied && other.path == item.path && other.line == item.line;
+            if item.copied && read.items.iter().any(repeats) {
+                continue;
+            }
             if let Some(name) = &rule.together {
                 if together.insert(item.section) {
                     let level = self.item_level(item, "", &rule.name);
@@ -360,7 +365,7 @@ impl Case<'_> {
         if self.input.channel != Channel::Inline || self.page.hidden.is_empty() {
             return None;
         }
-        let found = |re: &regex::Regex| Some(re.captures(&self.page.hidden)?.name("id")?.as_str().trim().to_owned());
+        let found = |re: &Pattern| Some(re.captures(&self.page.hidden)?.name("id")?.as_str().trim().to_owned());
         self.author.own.identities.iter().find_map(found)
     }
 

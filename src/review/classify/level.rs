@@ -3,12 +3,13 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use regex::{Captures, Regex};
+use regex::Captures;
 use unicode_normalization::UnicodeNormalization;
 
 use super::clean::head;
 use super::compile::{Marker, Reviewer, Rules};
 use super::page::is_list_item;
+use super::pattern::Pattern;
 use super::rules::MarkerPlace;
 use super::words::Region;
 use crate::review::ids::Login;
@@ -211,7 +212,7 @@ fn anywhere(marker: &Marker, text: &str) -> Option<Hit> {
     Some(Hit { native: marker.native(&found), text: all.as_str().to_owned(), at: Some(all.range()) })
 }
 
-fn captures<'t>(pattern: &Regex, unless: Option<&Regex>, text: &'t str) -> Option<Captures<'t>> {
+fn captures<'t>(pattern: &Pattern, unless: Option<&Pattern>, text: &'t str) -> Option<Captures<'t>> {
     let found = pattern.captures(text)?;
     let refused = unless.is_some_and(|u| found.get(0).is_some_and(|all| u.is_match(line_around(text, all.range()))));
     (!refused).then_some(found)

@@ -7,6 +7,7 @@ mod found;
 mod level;
 mod offline;
 mod page;
+mod pattern;
 mod people;
 pub mod rules;
 mod sections;

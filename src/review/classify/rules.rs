@@ -115,6 +115,8 @@ pub struct SectionRule {
     pub stop: Option<String>,
     /// True when the whole body is the section.
     pub whole: bool,
+    /// True when it is written for machines, in code, and mostly repeats: items count from `heading` on, unless another part has them.
+    pub code: bool,
     /// True when nothing in it is a finding.
     pub ignore: bool,
     /// Native level of items without a marker.

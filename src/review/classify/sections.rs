@@ -1,9 +1,10 @@
 //! Findings that stand in a body: the parts of it that hold them, and where each one begins. It takes them out; `level` grades them.
 
-use regex::{Captures, Regex};
+use regex::Captures;
 
 use super::compile::{Reviewer, Section};
 use super::page::{BODY, Page};
+use super::pattern::Pattern;
 use super::words::Words;
 use crate::review::comment::Channel;
 
@@ -28,6 +29,8 @@ pub(super) struct Item {
     pub(super) last: usize,
     /// Its own words.
     pub(super) lines: Vec<usize>,
+    /// True when it stands in a part that mostly repeats other parts.
+    pub(super) copied: bool,
     block: u32,
     by_block: bool,
 }
@@ -165,7 +168,7 @@ impl Walk<'_> {
     /// Starts an item with what its surroundings give it.
     fn start(&mut self, mut item: Item, place: Place) {
         let rule = &self.rules[item.section];
-        item.level = self.group.clone().or_else(|| rule.level.clone());
+        item.level = item.level.or_else(|| self.group.clone()).or_else(|| rule.level.clone());
         if item.path.is_none()
             && let Some(file) = place.file
             && let Some(found) = rule.file.as_ref().and_then(|re| re.captures(&self.page.blocks[file as usize].summary))
@@ -185,11 +188,11 @@ impl Walk<'_> {
 
     fn line(&mut self, index: usize) {
         let line = &self.page.lines[index];
-        if self.words.is_noise(index, line) {
-            return;
-        }
         let place = self.places.get(line.block as usize).copied().unwrap_or_default();
-        if line.code {
+        if place.section.is_some_and(|section| self.rules[section].code) {
+            return self.code_line(index, place);
+        }
+        if line.code || self.words.is_noise(index, line) {
             return;
         }
         let text = self.page.text(line).trim();
@@ -228,6 +231,36 @@ impl Walk<'_> {
         }
     }
 
+    /// A line of a section that repeats findings for machines; it counts from its heading on.
+    fn code_line(&mut self, index: usize, place: Place) {
+        let Some(section) = place.section else { return };
+        let rule = &self.rules[section];
+        let text = self.page.text(&self.page.lines[index]).trim();
+        if matches(rule.heading.as_ref(), text) {
+            self.close(index);
+            self.heading = Some((section, place.opener, text.to_owned()));
+        } else if matches(rule.stop.as_ref(), text) {
+            self.close(index);
+            self.heading = None;
+        } else if self.heading.as_ref().is_none_or(|(s, _, _)| *s != section) {
+            // Before its heading, or after its end.
+        } else if let Some(found) = rule.file.as_ref().and_then(|re| re.captures(text)) {
+            self.close(index);
+            self.group = text_of(&found, "path");
+        } else if let Some(found) = rule.item.as_ref().and_then(|re| re.captures(text)) {
+            self.close(index);
+            let path = self.group.clone();
+            let mut item =
+                Item { section, path, from: rule.name.clone(), first: index, copied: true, ..Item::default() };
+            item.take(&found);
+            item.head = found.get(0).and_then(|all| text.get(all.end()..)).unwrap_or_default().trim().to_owned();
+            self.found.any = true;
+            self.current = Some(item);
+        } else if let Some(item) = &mut self.current {
+            item.lines.push(index);
+        }
+    }
+
     /// Tells whether a line still belongs to an item.
     fn inside(item: &Item, place: Place, block: u32) -> bool {
         if item.by_block {
@@ -242,7 +275,7 @@ impl Walk<'_> {
         if text.is_empty() {
             return;
         }
-        let opened = self.rules.iter().position(|s| matches(s.heading.as_ref(), text));
+        let opened = self.rules.iter().position(|s| !s.code && matches(s.heading.as_ref(), text));
         if let Some(section) = opened {
             self.close(index);
             self.found.any = true;
@@ -267,7 +300,7 @@ fn is_heading(text: &str) -> bool {
     (1..=6).contains(&level) && text.as_bytes().get(level) == Some(&b' ')
 }
 
-fn matches(pattern: Option<&Regex>, text: &str) -> bool {
+fn matches(pattern: Option<&Pattern>, text: &str) -> bool {
     pattern.is_some_and(|re| re.is_match(text))
 }
 
@@ -283,5 +316,6 @@ impl Item {
         self.line = number("line").or(self.line);
         self.end_line = number("end").or(self.end_line);
         self.title = text_of(found, "title").or_else(|| self.title.take());
+        self.level = text_of(found, "level").or_else(|| self.level.take());
     }
 }

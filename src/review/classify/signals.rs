@@ -1,10 +1,9 @@
 //! What a text, a check or a reaction says of the review itself. It reads one text at a time and never judges a reviewer's state.
 
-use regex::Regex;
-
 use super::clean::head;
 use super::compile::{Reviewer, Rules, SignalMatch};
 use super::page::Page;
+use super::pattern::Pattern;
 use super::rules::{ClosingIs, SignalIs, VerdictIs};
 use super::words::{Quotes, Region, Words};
 use super::{Closed, Kind, ReplyVerdict, Signal};
@@ -26,6 +25,7 @@ pub(super) struct Said {
 /// Reads a text for signals; the first rule that fits decides, `more` rules add.
 pub(super) fn read(reviewer: &Reviewer, channel: Channel, page: &Page, view: &str) -> Said {
     let mut said = Said::default();
+    let view = view.trim_start();
     for rule in &reviewer.signals {
         if !rule.channels.is_empty() && !rule.channels.contains(&channel) {
             continue;
@@ -117,7 +117,7 @@ fn unit_s(word: &str) -> Option<u64> {
     }
 }
 
-fn sha_of(pattern: &Regex, page: &Page) -> Option<String> {
+fn sha_of(pattern: &Pattern, page: &Page) -> Option<String> {
     let take =
         |text: &str| pattern.captures_iter(text).last().and_then(|c| c.name("sha").map(|m| m.as_str().to_lowercase()));
     take(&page.flat).or_else(|| take(&page.hidden))
@@ -153,7 +153,8 @@ fn left_over(rule: &SignalMatch, view: &str) -> Option<String> {
             rest = fixed.replace_all(&rest, "").into_owned();
         }
     }
-    rest.chars().any(char::is_alphanumeric).then(|| rest.trim().to_owned())
+    let speaks = |line: &str| super::title::strip(head(line, TOP)).chars().any(char::is_alphanumeric);
+    rest.lines().any(speaks).then(|| rest.trim().to_owned())
 }
 
 /// Looks for a closing line, first or last, and takes it out of the words.
@@ -186,7 +187,7 @@ pub(super) fn closing(reviewer: &Reviewer, words: &mut Words<'_>) -> Option<Clos
 
 /// What a reply means, and whether its words give it away as one.
 pub(super) fn verdict(file: &Reviewer, page: &Page, view: &str) -> Option<(ReplyVerdict, bool)> {
-    let view = head(view, TOP);
+    let view = head(view.trim_start(), TOP);
     let rule = file.verdicts.iter().find(|rule| {
         let said = rule.pattern.as_ref().is_none_or(|p| p.is_match(view));
         let marked = rule.marker.as_ref().is_none_or(|m| m.is_match(&page.hidden));

@@ -99,7 +99,9 @@ fn speaks(line: &str) -> bool {
         return false;
     }
     let text = strip(line);
-    let text = text.trim_matches(|c: char| c.is_whitespace() || matches!(c, '*' | '_' | ':' | '#' | '-' | '(' | ')'));
+    let text = text.trim_matches(|c: char| {
+        c.is_whitespace() || matches!(c, '*' | '_' | ':' | '#' | '-' | '—' | '–' | '·' | '|' | '(' | ')')
+    });
     !text.is_empty() && !is_bare_level(text) && !is_place(text) && text.chars().any(char::is_alphanumeric)
 }
 
@@ -126,6 +128,10 @@ fn is_bare_level(text: &str) -> bool {
 
 fn is_place(text: &str) -> bool {
     let bare = text.trim_matches('`');
+    let number = bare.strip_prefix("lines ").or_else(|| bare.strip_prefix("line "));
+    if number.is_some_and(|n| n.bytes().all(|b| b.is_ascii_digit() || matches!(b, b'-' | b' '))) {
+        return true;
+    }
     if bare.starts_with("https://") || bare.starts_with("http://") {
         return !bare.contains(char::is_whitespace);
     }

@@ -90,7 +90,8 @@ impl<'a> Words<'a> {
         }
         for index in lines {
             starts.push((text.len(), *index));
-            text.push_str(self.page.text(&self.page.lines[*index]));
+            // Indentation is the list's, not the author's: markers stand at the start of what is left.
+            text.push_str(self.page.text(&self.page.lines[*index]).trim_start());
             text.push('\n');
         }
         Region { text, starts }
