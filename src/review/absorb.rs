@@ -9,10 +9,7 @@ use jiff::Timestamp;
 
 use super::anchor::{Located, Place};
 use super::comeback::{self, Relation};
-<<<<<<< HEAD
-=======
 use super::commands::{self, Obeyed};
->>>>>>> absorb
 use super::comment::{AccountKind, Channel, Comment};
 use super::ids::{FindingId, Login, RepoPath, Sha};
 use super::note::{Found, Note, Signal, Standing};
@@ -90,11 +87,8 @@ pub struct Absorbed {
     pub events: Vec<Happened>,
     /// What nobody acts upon.
     pub untrusted: Vec<Untrusted>,
-<<<<<<< HEAD
-=======
     /// Thread commands that were taken in this reading, obeyed or refused.
     pub commands: Vec<Obeyed>,
->>>>>>> absorb
     /// Open findings whose place is provably gone, with the proof: candidates for `stale`.
     pub anchors_gone: Vec<(FindingId, String)>,
 }
@@ -157,11 +151,7 @@ impl<'a> View<'a> {
     }
 
     /// Comments with their notes, oldest first, whatever the order of the reading.
-<<<<<<< HEAD
-    fn in_order(&self) -> Vec<(&'a Comment, &'a Note)> {
-=======
     pub(super) fn in_order(&self) -> Vec<(&'a Comment, &'a Note)> {
->>>>>>> absorb
         let mut all: Vec<(&'a Comment, &'a Note)> =
             self.notes.iter().filter_map(|(key, note)| Some((*self.comments.get(key)?, *note))).collect();
         // A review's inline comments come before its body, which may repeat them.
@@ -248,10 +238,7 @@ pub fn absorb(summary: &mut Summary, seen: &Seen<'_>) -> Absorbed {
         unsaid.extend(take_note(summary, &view, comment, note, &mut out));
     }
     threads::take_replies(summary, &view, &before, &mut out);
-<<<<<<< HEAD
-=======
     commands::take_commands(summary, &view, &mut out);
->>>>>>> absorb
     threads::take_closings(summary, &view, &mut out);
     threads::take_resolutions(summary, &view, &mut out);
     // Last, because a reply can have opened what nobody says any more.
@@ -358,12 +345,8 @@ fn take_note<'a>(
     out: &mut Absorbed,
 ) -> Vec<FindingId> {
     if !note.standing.creates_work() {
-<<<<<<< HEAD
-        if let (false, Some(found)) = (note.standing == Standing::Ours, note.said.worst()) {
-=======
         let listed = note.standing != Standing::Ours && of_carrier(summary, note.channel, note.id).is_empty();
         if let (true, Some(found)) = (listed, note.said.worst()) {
->>>>>>> absorb
             let login = note.author.as_ref().map(|author| author.login.clone());
             let title = found.title.clone();
             out.untrusted.push(Untrusted { channel: note.channel, id: note.id, login, title });
@@ -374,17 +357,10 @@ fn take_note<'a>(
     let mut known = of_carrier(summary, note.channel, note.id);
     for (id, found) in assign(summary, note, &known) {
         known.retain(|other| *other != id);
-<<<<<<< HEAD
-        let told = Told { view, comment, note, author_login: &author.login, found };
-        if summary.comments.contains_key(&id) {
-            update(summary, &told, id, out);
-        } else if !answers_its_own(summary, view, comment, note, found) {
-=======
         let told = Told { view, comment, note, author_login: &author.login, found: &found };
         if summary.comments.contains_key(&id) {
             update(summary, &told, id, out);
         } else if !answers_its_own(summary, view, comment, note, &found) {
->>>>>>> absorb
             insert(summary, &told, id, out);
         }
     }
@@ -401,11 +377,7 @@ struct Told<'v, 'a> {
     comment: &'a Comment,
     note: &'a Note,
     author_login: &'a Login,
-<<<<<<< HEAD
-    found: &'a Found,
-=======
     found: &'v Found,
->>>>>>> absorb
 }
 
 fn of_carrier(summary: &Summary, channel: Channel, id: u64) -> Vec<FindingId> {
@@ -413,17 +385,10 @@ fn of_carrier(summary: &Summary, channel: Channel, id: u64) -> Vec<FindingId> {
 }
 
 /// Gives each finding of a comment its id: the one it had, found by content, or the next free one.
-<<<<<<< HEAD
-fn assign<'a>(summary: &Summary, note: &'a Note, known: &[FindingId]) -> Vec<(FindingId, &'a Found)> {
-    let make = match note.channel {
-        Channel::Inline => {
-            return note.said.worst().map(|found| (FindingId::Inline(note.id), found)).into_iter().collect();
-=======
 fn assign(summary: &Summary, note: &Note, known: &[FindingId]) -> Vec<(FindingId, Found)> {
     let make = match note.channel {
         Channel::Inline => {
             return note.said.merged().map(|found| (FindingId::Inline(note.id), found)).into_iter().collect();
->>>>>>> absorb
         }
         Channel::Review => FindingId::Review,
         Channel::Conversation => FindingId::Conversation,
@@ -447,11 +412,7 @@ fn assign(summary: &Summary, note: &Note, known: &[FindingId]) -> Vec<(FindingId
             make(note.id, next)
         })
     };
-<<<<<<< HEAD
-    ids.into_iter().map(fresh).collect::<Vec<_>>().into_iter().zip(&note.said.findings).collect()
-=======
     ids.into_iter().map(fresh).collect::<Vec<_>>().into_iter().zip(note.said.findings.iter().cloned()).collect()
->>>>>>> absorb
 }
 
 fn item(id: FindingId) -> u32 {

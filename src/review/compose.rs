@@ -392,11 +392,8 @@ mod tests {
             judged: true,
             settled: vec![],
             touched: vec![],
-<<<<<<< HEAD
             untracked: vec![],
             replays: 0,
-=======
->>>>>>> words
         }
     }
 

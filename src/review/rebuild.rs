@@ -254,10 +254,7 @@ mod tests {
 
     fn note(author: Author) -> Note {
         let said = Classified {
-<<<<<<< HEAD
-            closed_finding: None,
-=======
->>>>>>> words
+                closed_finding: None,
             kind: Kind::Reply,
             findings: vec![],
             reviewer: None,

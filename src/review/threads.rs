@@ -2,20 +2,12 @@
 //!
 //! Each reply is heard once; a standing fact (a marker, a resolved thread) is used once and remembered in the history.
 
-<<<<<<< HEAD
-use std::collections::BTreeSet;
-
-use super::absorb::{Absorbed, View, What};
-use super::comeback;
-use super::comment::{AccountKind, Author, Comment, Thread};
-=======
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::absorb::{Absorbed, View, What};
 use super::comeback;
 use super::commands::is_command;
 use super::comment::{AccountKind, Author, Channel, Comment, Thread};
->>>>>>> absorb
 use super::ids::{FindingId, Login};
 use super::note::{Closed, Note, ReplyVerdict, Standing};
 use super::observation::Permission;
@@ -29,16 +21,8 @@ const REASON: usize = 15;
 const QUOTED: usize = 300;
 const RESOLVED: &str = "its thread was resolved by ";
 const UNRESOLVED: &str = "its thread is open again";
-<<<<<<< HEAD
-
-/// Tells whether a text is a thread command; those are read elsewhere.
-fn is_command(body: &str) -> bool {
-    body.trim_start().lines().next().is_some_and(|line| line.split_whitespace().next() == Some("/pushback"))
-}
-=======
 const MARKED: &str = "its reviewer marked it as ";
 const UNMARKED: &str = "its reviewer took the closing marker out";
->>>>>>> absorb
 
 /// Tells whether an author's reply has weight in a thread.
 fn has_weight(standing: &Standing) -> bool {
@@ -220,33 +204,6 @@ fn use_once(entry: &mut Entry, proof: Proof, why: String, view: &View<'_>, out: 
     }
 }
 
-<<<<<<< HEAD
-/// Takes closing markers that a reviewer wrote into its own comment.
-pub(super) fn take_closings(summary: &mut Summary, view: &View<'_>, out: &mut Absorbed) {
-    let carriers: Vec<(FindingId, u64)> = summary.comments.keys().map(|id| (*id, id.carrier())).collect();
-    for entry in summary.comments.values_mut() {
-        let Some(note) = view.note(entry.finding.id).filter(|note| has_weight(&note.standing)) else { continue };
-        let Some(closed) = &note.said.closed else { continue };
-        let siblings = carriers.iter().filter(|(id, carrier)| {
-            *carrier == entry.finding.id.carrier()
-                && std::mem::discriminant(id) == std::mem::discriminant(&entry.finding.id)
-        });
-        // A marker on a body closes all of it or says nothing of one item among several.
-        if siblings.count() > 1 && !note.said.findings.is_empty() {
-            continue;
-        }
-        let because = match closed {
-            Closed::Addressed { sha: Some(sha) } | Closed::Resolved { sha: Some(sha) } => {
-                format!("its reviewer marked it as addressed in {sha}")
-            }
-            Closed::Addressed { sha: None } | Closed::Resolved { sha: None } => {
-                "its reviewer marked it as addressed".to_owned()
-            }
-            Closed::Withdrawn => "its reviewer marked it as withdrawn".to_owned(),
-        };
-        if entry.history.iter().all(|past| past.why != because) {
-            use_once(entry, Proof::Reviewer { because: because.clone() }, because, view, out);
-=======
 /// Takes closing markers that a reviewer wrote into its own comment, or took out again.
 pub(super) fn take_closings(summary: &mut Summary, view: &View<'_>, out: &mut Absorbed) {
     let mut items: BTreeMap<(Channel, u64), usize> = BTreeMap::new();
@@ -261,13 +218,10 @@ pub(super) fn take_closings(summary: &mut Summary, view: &View<'_>, out: &mut Ab
             Some(closed) if alone || note.said.findings.is_empty() => close(entry, closed, view, out),
             None if !note.said.findings.is_empty() => unclose(entry, view, out),
             Some(_) | None => {}
->>>>>>> absorb
         }
     }
 }
 
-<<<<<<< HEAD
-=======
 fn close(entry: &mut Entry, closed: &Closed, view: &View<'_>, out: &mut Absorbed) {
     let (what, sha) = match closed {
         Closed::Addressed { sha } => ("addressed", sha.as_deref()),
@@ -306,7 +260,6 @@ fn take_back(entry: &mut Entry, last: &Move, why: &str, view: &View<'_>, out: &m
     }
 }
 
->>>>>>> absorb
 /// Takes threads that somebody resolved, and threads that are open again.
 pub(super) fn take_resolutions(summary: &mut Summary, view: &View<'_>, out: &mut Absorbed) {
     for thread in &view.seen.obs.threads {
@@ -317,12 +270,7 @@ pub(super) fn take_resolutions(summary: &mut Summary, view: &View<'_>, out: &mut
 }
 
 fn resolution(entry: &mut Entry, thread: &Thread, view: &View<'_>, out: &mut Absorbed) {
-<<<<<<< HEAD
-    let last = entry.history.iter().rev().find(|m| m.why.starts_with(RESOLVED) || m.why == UNRESOLVED).cloned();
-    let used = last.as_ref().filter(|last| last.why.starts_with(RESOLVED));
-=======
     let used = last_of(entry, RESOLVED, UNRESOLVED).filter(|last| last.why.starts_with(RESOLVED)).cloned();
->>>>>>> absorb
     match (thread.resolved, used) {
         (true, None) => {
             if let Some(proof) = thread.resolved_by.as_ref().and_then(|by| resolver(entry, thread, by, view)) {
@@ -330,20 +278,7 @@ fn resolution(entry: &mut Entry, thread: &Thread, view: &View<'_>, out: &mut Abs
                 use_once(entry, proof, format!("{RESOLVED}{by}"), view, out);
             }
         }
-<<<<<<< HEAD
-        (false, Some(last)) => {
-            let withdrew = last.from == Some(Status::Open) && entry.finding.status == Status::Withdrawn;
-            if withdrew && entry.reopen(NewFact::Unresolved, UNRESOLVED, view.at, view.round) {
-                out.tell(entry, What::Reopened(NewFact::Unresolved));
-            } else {
-                let status = entry.finding.status;
-                let why = UNRESOLVED.to_owned();
-                entry.history.push(Move { at: view.at, from: Some(status), to: status, why, round: view.round });
-            }
-        }
-=======
         (false, Some(last)) => take_back(entry, &last, UNRESOLVED, view, out),
->>>>>>> absorb
         (true, Some(_)) | (false, None) => {}
     }
 }

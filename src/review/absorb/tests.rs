@@ -33,15 +33,9 @@ pub(crate) fn person(login: &str) -> Author {
 
 pub(crate) fn said(kind: Kind) -> Classified {
     Classified {
-<<<<<<< HEAD
-        closed_finding: None,
-        kind,
-        findings: Vec::new(),
-=======
         kind,
         findings: Vec::new(),
         closed_finding: None,
->>>>>>> absorb
         reviewer: None,
         signals: Vec::new(),
         closed: None,
@@ -496,8 +490,6 @@ fn a_closing_marker_of_its_reviewer_withdraws() {
 }
 
 #[test]
-<<<<<<< HEAD
-=======
 fn a_closing_marker_taken_out_opens_again() {
     let (mut summary, mut scene) = (summary(), Scene::new());
     scene.inline(1, "rabbit", 3, found(Severity::P1, GUARD));
@@ -511,7 +503,6 @@ fn a_closing_marker_taken_out_opens_again() {
 }
 
 #[test]
->>>>>>> absorb
 fn r12_replies_after_ours() {
     fn check(author: Author, verdict: ReplyVerdict, severity: Severity, expected: Status) {
         let (mut summary, mut scene) = (summary(), Scene::new());
@@ -804,10 +795,6 @@ impl Play {
                 let verdicts =
                     [ReplyVerdict::Accepts, ReplyVerdict::Insists, ReplyVerdict::Notice, ReplyVerdict::Unclear];
                 if let Some(root) = self.root(root) {
-<<<<<<< HEAD
-                    let verdict = verdicts[verdict % 4];
-                    self.scene.reply(id, root, Self::author(author), verdict, "this is a reason");
-=======
                     let commands = [
                         "/pushback accept",
                         "/pushback retry",
@@ -817,18 +804,10 @@ impl Play {
                     ];
                     let text = commands.get(verdict).copied().unwrap_or("this is a reason");
                     self.scene.reply(id, root, Self::author(author), verdicts[verdict % 4], text);
->>>>>>> absorb
                 }
             }
             Deed::Edit(comment, text, severity) => {
                 if let Some(comment) = self.some_id(comment)
-<<<<<<< HEAD
-                    && !self.scene.note(comment).said.findings.is_empty()
-                {
-                    self.scene.edit(comment, vec![Self::told(text, severity)]);
-                    if text == 11 {
-                        self.scene.note(comment).said.closed = Some(Closed::Withdrawn);
-=======
                     && self.scene.note(comment).said.kind == Kind::Finding
                 {
                     self.scene.edit(comment, vec![Self::told(text, severity)]);
@@ -836,7 +815,6 @@ impl Play {
                     said.closed = (text == 11).then_some(Closed::Withdrawn);
                     if severity > 6 && text == 11 {
                         said.findings.clear();
->>>>>>> absorb
                     }
                 }
             }

@@ -47,10 +47,7 @@ impl Scene {
                 (false, false) => Standing::Writer { assumed: false },
             };
             let said = Classified {
-<<<<<<< HEAD
                 closed_finding: None,
-=======
->>>>>>> words
                 kind: Kind::Reply,
                 findings: Vec::new(),
                 reviewer: None,
