@@ -5,18 +5,20 @@ use std::collections::BTreeMap;
 use super::survey::Survey;
 use super::{EngineError, Ports, Setup};
 use crate::review::brief::{FindingsFile, PromptView, TestsView, ThreadLine};
+use crate::review::classify;
 use crate::review::comment::Side;
-use crate::review::compose::{self, Lookup, Order};
+use crate::review::compose::{self, Round, Sources};
 use crate::review::ids::{FindingId, RepoPath};
 use crate::review::note::Standing;
 use crate::review::step::tests_at;
 use crate::review::summary::{Entry, RoundOutcome, Summary, VerifyState};
-use crate::review::{classify, description};
 
 /// Lines of code shown before and after a place.
 const AROUND: u32 = 12;
 /// Longest text of one comment.
 const TEXT_CAP: usize = 12_000;
+/// Longest hunk.
+const HUNK_CAP: usize = 6_000;
 /// Longest spec.
 const SPEC_CAP: usize = 30_000;
 
@@ -33,7 +35,12 @@ pub(super) fn spec(ports: &Ports<'_>, setup: &Setup<'_>, survey: &Survey) -> Res
     }
     let mut text = String::new();
     for path in &setup.spec_paths {
-        let bad = || EngineError::usage(format!("spec file `{path}` is not there at the head"), "mend `spec.path` or pass `--spec`");
+        let bad = || {
+            EngineError::usage(
+                format!("spec file `{path}` is not there at the head"),
+                "mend `spec.path` or pass `--spec`",
+            )
+        };
         let inside = RepoPath::from_outside(path).map_err(|_| bad())?;
         let bytes = ports.tree.file_at(&survey.obs.pr.head, &inside)?.ok_or_else(bad)?;
         text.push_str(&String::from_utf8_lossy(&bytes));
@@ -45,7 +52,8 @@ pub(super) fn spec(ports: &Ports<'_>, setup: &Setup<'_>, survey: &Survey) -> Res
     let pr = &survey.obs.pr;
     let author = pr.author.as_ref().map(|author| survey.obs.permission(author));
     let mut untrusted = !matches!(author, Some(crate::review::observation::Permission::Write));
-    text = format!("# {}\n\n{}\n", classify::plain(&pr.title, 300), classify::plain(&description::without_block(&pr.body), TEXT_CAP));
+    text =
+        format!("# {}\n\n{}\n", classify::plain(&pr.title, 300), classify::plain(&without_block(&pr.body), TEXT_CAP));
     for issue in ports.forge.linked_issues()? {
         untrusted |= !issue.trusted;
         let body = classify::plain(&issue.body, TEXT_CAP);
@@ -79,22 +87,47 @@ pub(super) fn tests(summary: &Summary, setup: &Setup<'_>, local: &crate::review:
     }
 }
 
+/// What is shown with a finding.
+#[derive(Debug, Clone, Default)]
+pub struct Around {
+    /// Code at the head.
+    pub code: String,
+    /// The hunk as the reviewer saw it.
+    pub hunk: String,
+    /// The thread so far.
+    pub thread: Vec<ThreadLine>,
+}
+
+/// Gathers code, hunk and thread of one finding.
+pub(super) fn around(
+    ports_tree: &dyn crate::ports::Worktree,
+    survey: &Survey,
+    entry: &Entry,
+) -> Result<Around, EngineError> {
+    let carrier = survey
+        .obs
+        .comments
+        .iter()
+        .find(|comment| comment.channel == entry.finding.channel && comment.id == entry.finding.id.carrier());
+    let hunk =
+        carrier.and_then(|comment| comment.anchor.as_ref()).map(|anchor| anchor.hunk.clone()).unwrap_or_default();
+    let code = if entry.finding.side == Some(Side::Left) {
+        removed_lines(&hunk)
+    } else {
+        code_at(ports_tree, &survey.obs.pr.head, entry)?
+    };
+    Ok(Around { code, hunk: cap(&classify::plain(&hunk, TEXT_CAP), HUNK_CAP), thread: thread(survey, entry) })
+}
+
 /// Gathers code, hunks and threads for the entries that are sent.
-pub(super) fn lookups(ports: &Ports<'_>, survey: &Survey, entries: &[&Entry]) -> Result<BTreeMap<FindingId, Lookup>, EngineError> {
-    let head = &survey.obs.pr.head;
+pub(super) fn lookups(
+    ports: &Ports<'_>,
+    survey: &Survey,
+    entries: &[&Entry],
+) -> Result<BTreeMap<FindingId, Around>, EngineError> {
     let mut found = BTreeMap::new();
     for entry in entries {
-        let carrier = survey.obs.comments.iter().find(|comment| {
-            comment.channel == entry.finding.channel && comment.id == entry.finding.id.carrier()
-        });
-        let hunk = carrier.and_then(|comment| comment.anchor.as_ref()).map(|anchor| anchor.hunk.clone()).unwrap_or_default();
-        let code = if entry.finding.side == Some(Side::Left) {
-            removed_lines(&hunk)
-        } else {
-            code_at(ports, head, entry)?
-        };
-        let lookup = Lookup { code, hunk: cap(&classify::plain(&hunk, TEXT_CAP), 6_000), thread: thread(survey, entry) };
-        found.insert(entry.finding.id, lookup);
+        found.insert(entry.finding.id, around(ports.tree, survey, entry)?);
     }
     Ok(found)
 }
@@ -104,11 +137,15 @@ fn removed_lines(hunk: &str) -> String {
     format!("removed line(s):\n{}\n", removed.join("\n"))
 }
 
-fn code_at(ports: &Ports<'_>, head: &crate::review::ids::Sha, entry: &Entry) -> Result<String, EngineError> {
+fn code_at(
+    tree: &dyn crate::ports::Worktree,
+    head: &crate::review::ids::Sha,
+    entry: &Entry,
+) -> Result<String, EngineError> {
     let Some(path) = entry.finding.path.as_deref().and_then(|path| RepoPath::from_outside(path).ok()) else {
         return Ok(String::new());
     };
-    let Some(bytes) = ports.tree.file_at(head, &path)? else { return Ok(String::new()) };
+    let Some(bytes) = tree.file_at(head, &path)? else { return Ok(String::new()) };
     let text = String::from_utf8_lossy(&bytes);
     let Some(line) = entry.finding.line else { return Ok(String::new()) };
     let (from, to) = (entry.start_line.unwrap_or(line).min(line).saturating_sub(AROUND).max(1), line + AROUND);
@@ -124,7 +161,8 @@ fn thread(survey: &Survey, entry: &Entry) -> Vec<ThreadLine> {
     let mut replies: Vec<_> = survey.obs.comments.iter().filter(|comment| comment.in_reply_to == Some(root)).collect();
     replies.sort_by_key(|comment| comment.id);
     let trusted = |id: u64| {
-        let note = survey.notes.iter().find(|note| note.id == id && note.channel == crate::review::comment::Channel::Inline);
+        let note =
+            survey.notes.iter().find(|note| note.id == id && note.channel == crate::review::comment::Channel::Inline);
         note.is_some_and(|note| note.standing != Standing::Untrusted)
     };
     let lines = replies.into_iter().filter(|comment| trusted(comment.id)).map(|comment| ThreadLine {
@@ -152,15 +190,19 @@ pub(super) fn draft(
     let entries: Vec<&Entry> = ask.findings.iter().filter_map(|id| summary.comments.get(id)).collect();
     let spec = spec(ports, setup, survey)?;
     let lookups = lookups(ports, survey, &entries)?;
-    let order = Order {
-        round: ask.round,
-        head: ask.local.clone(),
-        spec: spec.text.clone(),
-        tests: tests(summary, setup, ask.local),
-        prompt_bytes: setup.policy.limits.prompt_bytes,
-        people_argue: setup.policy.people_argue,
+    let of = |entry: &Entry| lookups.get(&entry.finding.id).cloned().unwrap_or_default();
+    let tests = tests(summary, setup, ask.local);
+    let round = Round {
+        n: ask.round,
+        head: ask.local,
+        summary,
+        entries: &entries,
+        tests: &tests,
+        spec: &spec.text,
+        bytes: setup.policy.limits.prompt_bytes,
     };
-    let file = compose::findings_file(summary, &entries, &lookups, &order);
+    let sources = Sources { code: &|e| of(e).code, hunk: &|e| of(e).hunk, thread: &|e| of(e).thread };
+    let file = compose::findings_file(round, sources);
     let hash = compose::brief_hash(&file);
     Ok(Draft { file, hash, spec })
 }
@@ -188,7 +230,7 @@ pub(super) fn last_round(summary: &Summary) -> Option<String> {
 pub(super) fn view(setup: &Setup<'_>, summary: &Summary, draft: &Draft, paths: [String; 3], seed: &str) -> PromptView {
     let [findings_path, decisions_path, spec_path] = paths;
     PromptView {
-        nonce: compose::nonce(&draft.file, seed),
+        nonce: nonce(seed),
         pr: setup.pr.to_string(),
         findings: draft.file.clone(),
         findings_path,
@@ -196,9 +238,46 @@ pub(super) fn view(setup: &Setup<'_>, summary: &Summary, draft: &Draft, paths: [
         spec_path,
         spec_untrusted: draft.spec.untrusted,
         verify_commands: setup.verify_commands.clone(),
-        settled: compose::settled_lines(summary),
+        settled: settled_lines(summary),
         protected: setup.policy.gate.protected.clone(),
         frozen: setup.frozen.clone(),
         last_round: last_round(summary),
     }
+}
+
+/// Returns a word that frames outside text; nobody who wrote such text could know it.
+fn nonce(seed: &str) -> String {
+    crate::review::marker::key(crate::review::summary::WriteKind::Review, "frame", seed)
+}
+
+/// What earlier rounds and reviews decided, so that nobody undoes it.
+fn settled_lines(summary: &Summary) -> Vec<String> {
+    let settled =
+        summary.comments.values().filter(|entry| entry.finding.status.settled() && entry.finding.severity.blocks());
+    let line = |entry: &Entry| {
+        let finding = &entry.finding;
+        let place = finding.path.clone().unwrap_or_default();
+        classify::plain(
+            &format!("{} {} {}: {} ({})", finding.id, finding.status, place, finding.title, finding.why),
+            300,
+        )
+    };
+    settled.map(line).collect()
+}
+
+/// Returns the description without our block.
+fn without_block(body: &str) -> String {
+    let (mut out, mut inside) = (String::new(), false);
+    for line in body.lines() {
+        match line.trim() {
+            "<!-- pushback:begin 1 -->" => inside = true,
+            "<!-- pushback:end -->" => inside = false,
+            _ if inside => {}
+            _ => {
+                out.push_str(line);
+                out.push('\n');
+            }
+        }
+    }
+    out
 }

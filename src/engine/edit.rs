@@ -42,13 +42,20 @@ pub(super) fn edit(
     survey: &Survey,
     ask: &Ask<'_>,
 ) -> Result<EditEnd, EngineError> {
-    let Some(agent) = ports.agent else { return Ok(stop(StopReason::EditorUnavailable, "no editor", "set `agent.name`")) };
+    let Some(agent) = ports.agent else {
+        return Ok(stop(StopReason::EditorUnavailable, "no editor", "set `agent.name`"));
+    };
     let draft = briefing::draft(ports, setup, summary, survey, ask)?;
-    if summary.rounds.iter().any(|round| round.n > summary.reset_at_round && counted(round) && round.brief == draft.hash) {
+    if summary
+        .rounds
+        .iter()
+        .any(|round| round.n > summary.reset_at_round && counted(round) && round.brief == draft.hash)
+    {
         let why = "the editor would get the same brief a second time";
         return Ok(stop(StopReason::NoProgress, why, "decide with `pushback triage`, or say more in the thread"));
     }
-    let sent: Vec<FindingId> = draft.file.review_findings.iter().flat_map(|i| std::iter::once(i.id).chain(i.also.iter().copied())).collect();
+    let sent: Vec<FindingId> =
+        draft.file.review_findings.iter().flat_map(|i| std::iter::once(i.id).chain(i.also.iter().copied())).collect();
     ports.reporter.tell(Event::Round { n: ask.round, sent: sent.clone(), tests: ask.tests });
     let brief = prepare(ports, setup, held, summary, &draft, ask)?;
     let before = ports.tree.picture()?;
@@ -56,7 +63,7 @@ pub(super) fn edit(
     ports.store.save(held, summary)?;
     let report = agent.run(&brief, ports.reporter);
     spend(summary, &report);
-    let end = after_run(ports, setup, summary, &Ran { before, report, ask, sent })?;
+    let end = after_run(ports, setup, summary, survey, &Ran { before, report, ask, sent })?;
     ports.store.save(held, summary)?;
     Ok(end)
 }
@@ -80,8 +87,11 @@ fn prepare(
     ask: &Ask<'_>,
 ) -> Result<Brief, EngineError> {
     let json = serde_json::to_string_pretty(&draft.file).unwrap_or_default();
-    let files =
-        BriefFiles { findings_md: compose::findings_md(&draft.file), findings_json: json, spec: draft.spec.text.clone() };
+    let files = BriefFiles {
+        findings_md: compose::findings_md(&draft.file),
+        findings_json: json,
+        spec: draft.spec.text.clone(),
+    };
     let (findings, decisions, spec) = ports.store.write_brief(held, &files)?;
     let seed = format!("{} {:?}", ports.clock.now(), ports.clock.monotonic());
     let paths = [findings.to_string(), decisions.to_string(), spec.to_string()];
@@ -120,6 +130,7 @@ fn open_round(summary: &mut Summary, ask: &Ask<'_>, draft: &Draft, sent: Vec<Fin
         brief: draft.hash.clone(),
         tree: String::new(),
         decisions: Vec::new(),
+        problems: Vec::new(),
         judged: false,
         settled: Vec::new(),
         touched: Vec::new(),
@@ -163,7 +174,13 @@ fn take_out(ports: &Ports<'_>, summary: &Summary, ran: &Ran<'_>) -> Result<Strin
     Ok(if kept.is_some() { format!("; its changes are kept on refs/pushback/{name}") } else { String::new() })
 }
 
-fn after_run(ports: &Ports<'_>, setup: &Setup<'_>, summary: &mut Summary, ran: &Ran<'_>) -> Result<EditEnd, EngineError> {
+fn after_run(
+    ports: &Ports<'_>,
+    setup: &Setup<'_>,
+    summary: &mut Summary,
+    survey: &Survey,
+    ran: &Ran<'_>,
+) -> Result<EditEnd, EngineError> {
     if ran.report.swept > 0 {
         ports.warn(format!("ended {} process(es) that the editor left behind", ran.report.swept));
     }
@@ -177,14 +194,22 @@ fn after_run(ports: &Ports<'_>, setup: &Setup<'_>, summary: &mut Summary, ran: &
         let kept = take_out(ports, summary, ran)?;
         finish(summary, RoundOutcome::Rejected, format!("{why}{kept}"));
         let remedy = "look at what it did, then run again; it starts from the same head";
-        return Ok(stop(StopReason::RejectedRound, format!("round {} was put aside: {why}{kept}", ran.ask.round), remedy));
+        return Ok(stop(
+            StopReason::RejectedRound,
+            format!("round {} was put aside: {why}{kept}", ran.ask.round),
+            remedy,
+        ));
     }
     if let Some(end) = bad_end(ports, summary, ran)? {
         return Ok(end);
     }
-    read_decisions(ports, summary, &ran.sent)?;
+    read_decisions(ports, summary)?;
     put_frozen_back(ports, setup, summary, ran, &examined)?;
-    commit(ports, summary, ran, &commits)
+    let end = commit(ports, summary, ran, &commits)?;
+    if let EditEnd::Go = end {
+        judge_answers(ports, setup, summary, survey)?;
+    }
+    Ok(end)
 }
 
 /// Environment failures cost no attempt; a crash or a clock does. Either way nothing of it stays in the tree.
@@ -222,7 +247,9 @@ fn outcome_words(outcome: &AgentOutcome) -> String {
         AgentOutcome::Completed => "the editor is done".to_owned(),
         AgentOutcome::Refused(why) => format!("the editor refused: {why}"),
         AgentOutcome::AuthFailed(why) => format!("the editor is not logged in: {why}"),
-        AgentOutcome::RateLimited { why, retry_at: Some(at) } => format!("the editor's limit is reached until {at}: {why}"),
+        AgentOutcome::RateLimited { why, retry_at: Some(at) } => {
+            format!("the editor's limit is reached until {at}: {why}")
+        }
         AgentOutcome::RateLimited { why, retry_at: None } => format!("the editor's limit is reached: {why}"),
         AgentOutcome::Overloaded(why) => format!("the editor's service is overloaded: {why}"),
         AgentOutcome::LimitHit(why) => format!("the editor reached its own limit: {why}"),
@@ -244,9 +271,14 @@ fn examine(ports: &Ports<'_>, setup: &Setup<'_>, ran: &Ran<'_>) -> Result<(Exami
     let paths: Vec<RepoPath> = commits.iter().flat_map(paths_of).collect();
     let mut examined = setup.guard.examine(&ran.before, &after, &paths);
     if !forward {
-        examined.rejected.push(format!("the editor rewrote history: {} is not in {}", ran.before.head.short(), after.head.short()));
+        examined.rejected.push(format!(
+            "the editor rewrote history: {} is not in {}",
+            ran.before.head.short(),
+            after.head.short()
+        ));
     }
-    let scratch: Vec<String> = paths.iter().filter(|path| path.as_bytes().starts_with(b".pushback/")).map(ToString::to_string).collect();
+    let scratch: Vec<String> =
+        paths.iter().filter(|path| path.as_bytes().starts_with(b".pushback/")).map(ToString::to_string).collect();
     if !scratch.is_empty() {
         examined.rejected.push(format!("the editor committed scratch files: {}", scratch.join(", ")));
     }
@@ -258,15 +290,16 @@ fn paths_of(file: &FileDiff) -> impl Iterator<Item = RepoPath> + use<> {
     old.into_iter().chain(file.new_path.clone())
 }
 
-fn read_decisions(ports: &Ports<'_>, summary: &mut Summary, sent: &[FindingId]) -> Result<(), EngineError> {
-    let Some(bytes) = ports.store.read_decisions()? else { return Ok(()) };
-    let parsed = judge::parse(&bytes, sent);
+fn read_decisions(ports: &Ports<'_>, summary: &mut Summary) -> Result<(), EngineError> {
+    let parsed = match ports.store.read_decisions()? {
+        Some(bytes) => judge::parse(&bytes),
+        None => return Ok(()),
+    };
     for problem in &parsed.problems {
-        ports.warn(format!("decisions file: {problem}"));
+        ports.warn(format!("decisions file: {}", problem.why));
     }
     if let Some(round) = summary.rounds.last_mut() {
-        round.why = parsed.problems.join("; ");
-        round.decisions = parsed.decisions;
+        (round.decisions, round.problems) = (parsed.decisions, parsed.problems);
     }
     Ok(())
 }
@@ -280,7 +313,10 @@ fn put_frozen_back(
     examined: &Examined,
 ) -> Result<(), EngineError> {
     let asked = |path: &RepoPath| {
-        ran.sent.iter().filter_map(|id| summary.comments.get(id)).any(|entry| entry.finding.path.as_deref() == path.as_str())
+        ran.sent
+            .iter()
+            .filter_map(|id| summary.comments.get(id))
+            .any(|entry| entry.finding.path.as_deref() == path.as_str())
     };
     let (allowed, back): (Vec<_>, Vec<_>) =
         examined.changed.iter().filter(|path| setup.guard.is_frozen(path)).cloned().partition(|path| asked(path));
@@ -295,7 +331,12 @@ fn put_frozen_back(
     Ok(())
 }
 
-fn commit(ports: &Ports<'_>, summary: &mut Summary, ran: &Ran<'_>, commits: &[FileDiff]) -> Result<EditEnd, EngineError> {
+fn commit(
+    ports: &Ports<'_>,
+    summary: &mut Summary,
+    ran: &Ran<'_>,
+    commits: &[FileDiff],
+) -> Result<EditEnd, EngineError> {
     let after = ports.tree.picture()?;
     let differs = |path: &RepoPath| ran.before.files.get(path) != after.files.get(path);
     let all = ran.before.files.keys().chain(after.files.keys());
@@ -306,15 +347,23 @@ fn commit(ports: &Ports<'_>, summary: &mut Summary, ran: &Ran<'_>, commits: &[Fi
     }
     paths.sort();
     paths.dedup();
-    let head = if paths.is_empty() { after.head.clone() } else { match ports.tree.commit(&paths, &message(summary, ran)) {
-        Ok(sha) => sha,
-        Err(error) => {
-            let kept = take_out(ports, summary, ran)?;
-            let why = format!("{error}{kept}");
-            finish(summary, RoundOutcome::Rejected, why.clone());
-            return Ok(stop(StopReason::RejectedRound, why, "mend what the commit hook complains of, then run again"));
+    let head = if paths.is_empty() {
+        after.head.clone()
+    } else {
+        match ports.tree.commit(&paths, &message(summary, ran)) {
+            Ok(sha) => sha,
+            Err(error) => {
+                let kept = take_out(ports, summary, ran)?;
+                let why = format!("{error}{kept}");
+                finish(summary, RoundOutcome::Rejected, why.clone());
+                return Ok(stop(
+                    StopReason::RejectedRound,
+                    why,
+                    "mend what the commit hook complains of, then run again",
+                ));
+            }
         }
-    } };
+    };
     let changed = head != ran.before.head;
     let touched = if changed { touched(&ports.tree.diff(&ran.before.head, &head)?) } else { Vec::new() };
     let tree = ports.tree.tree(&head)?;
@@ -353,5 +402,64 @@ fn message(summary: &Summary, ran: &Ran<'_>) -> String {
         .filter_map(|id| summary.comments.get(id))
         .map(|entry| format!("- {} {}: {}", entry.finding.id, entry.finding.severity, entry.finding.title))
         .collect();
-    compose::commit_message(ran.ask.round, &titles, &ran.sent, ran.ask.tests)
+    commit_message(ran.ask.round, &titles, &ran.sent, ran.ask.tests)
+}
+
+/// The one commit of a round: what it answers, and a trailer that programs can read.
+fn commit_message(round: u32, titles: &[String], sent: &[FindingId], tests: bool) -> String {
+    let subject = match (sent.len(), tests) {
+        (0, _) => "Mend the spec tests".to_owned(),
+        (1, false) => "Address one review finding".to_owned(),
+        (n, false) => format!("Address {n} review findings"),
+        (n, true) => format!("Mend the spec tests and address {n} review finding(s)"),
+    };
+    let ids: Vec<String> = sent.iter().map(ToString::to_string).collect();
+    let trailer = if ids.is_empty() { "tests".to_owned() } else { ids.join(", ") };
+    let list = if titles.is_empty() { String::new() } else { format!("{}\n\n", titles.join("\n")) };
+    format!("{subject}\n\n{list}Pushback-Round: {round}\nPushback-Findings: {trailer}\n")
+}
+
+/// Judges what the editor answered on what its commit really changed; lines are those the editor was given.
+fn judge_answers(
+    ports: &Ports<'_>,
+    setup: &Setup<'_>,
+    summary: &mut Summary,
+    survey: &Survey,
+) -> Result<(), EngineError> {
+    let Some(round) = summary.rounds.last().cloned() else { return Ok(()) };
+    let diff = match &round.head_after {
+        Some(after) => ports.tree.diff(&round.head_before, after)?,
+        None => Vec::new(),
+    };
+    let entries: Vec<&crate::review::summary::Entry> =
+        round.sent.iter().filter_map(|id| summary.comments.get(id)).collect();
+    let around = briefing::lookups(ports, survey, &entries)?;
+    let parsed = judge::ParsedDecisions { decisions: round.decisions.clone(), problems: round.problems.clone() };
+    let facts = judge::RoundFacts {
+        round: round.n,
+        commit: round.head_after.as_ref(),
+        diff: &diff,
+        people_argue: setup.policy.people_argue,
+        code: &|entry| around.get(&entry.finding.id).map(|around| around.code.clone()).unwrap_or_default(),
+    };
+    let judged = judge::judge(summary, &round.sent, &parsed, facts);
+    judge::apply(summary, &judged);
+    let mut settled = Vec::new();
+    for verdict in &judged {
+        match &verdict.answer {
+            judge::Answered::Accepted(pending) => {
+                settled.push(verdict.id);
+                ports.say(format!("{}: {} accepted", verdict.id, pending.verb.as_str()));
+            }
+            judge::Answered::Draft(_) => {
+                ports.warn(format!("{}: the argument is kept as a draft for a person", verdict.id))
+            }
+            judge::Answered::Refused(why) => ports.say(format!("{}: not accepted: {why}", verdict.id)),
+        }
+    }
+    if let Some(round) = summary.rounds.last_mut() {
+        round.judged = true;
+        round.settled = settled;
+    }
+    Ok(())
 }

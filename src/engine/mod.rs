@@ -15,9 +15,12 @@ use std::time::Duration;
 use crate::ports::{Agent, Clock, Event, Forge, ForgeError, GitError, Reporter, Store, StoreError, Verifier, Worktree};
 use crate::review::classify::Rules;
 use crate::review::guard::Guard;
-use crate::review::ids::{PrRef, Sha};
+use crate::review::ids::PrRef;
+use crate::review::observation::Observation;
 use crate::review::policy::Policy;
-use crate::review::summary::{PrRecord, Summary};
+use crate::review::summary::{HeadRecord, PrRecord, Summary};
+
+pub use briefing::Around;
 
 /// The world, as a use case sees it.
 #[derive(Clone, Copy)]
@@ -105,14 +108,16 @@ impl EngineError {
 }
 
 /// Makes the state of a pull request that was never seen.
-pub fn fresh_summary(pr: &PrRef, url: &str, base: &str, head: &Sha) -> Summary {
-    Summary::new(PrRecord {
+pub fn fresh_summary(pr: &PrRef, obs: &Observation) -> Summary {
+    let record = PrRecord {
         host: pr.host.clone(),
         owner: pr.slug.owner.clone(),
         repo: pr.slug.name.clone(),
         number: pr.number,
-        url: url.to_owned(),
-        base: base.to_owned(),
-        head: head.clone(),
-    })
+        url: obs.pr.url.clone(),
+        base: obs.pr.base.clone(),
+        head: obs.pr.head.clone(),
+    };
+    let since = obs.head_since.unwrap_or(obs.at);
+    Summary::new(record, HeadRecord { sha: obs.pr.head.clone(), since, ours: false })
 }

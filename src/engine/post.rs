@@ -2,7 +2,7 @@
 
 use super::{EngineError, Ports};
 use crate::ports::{Event, Held, Write, Written};
-use crate::review::description::{self, Spliced};
+use crate::review::description;
 use crate::review::outbox;
 use crate::review::summary::{OutboxItem, Summary, Target, WriteKind, WriteState};
 
@@ -28,7 +28,7 @@ pub(super) fn post(ports: &Ports<'_>, held: &Held, summary: &mut Summary, key: &
             return Ok(Posted::Tried);
         }
     };
-    set_state(summary, key, WriteState::Sent, "");
+    outbox::before_write(summary, key);
     ports.store.save(held, summary)?;
     let written = ports.forge.write(&write);
     tell(ports, &item, &written);
@@ -54,10 +54,7 @@ enum Prepared {
 }
 
 fn set_state(summary: &mut Summary, key: &str, state: WriteState, why: &str) {
-    if let Some(item) = summary.outbox.iter_mut().find(|item| item.key == key) {
-        if state == WriteState::Sent {
-            item.tries += 1;
-        }
+    if let Some(item) = summary.outbox.iter_mut().find(|item| item.key == key && item.state != WriteState::Done) {
         item.state = state;
         why.clone_into(&mut item.why);
     }
@@ -71,16 +68,15 @@ fn prepare(ports: &Ports<'_>, summary: &Summary, item: &OutboxItem) -> Result<Pr
         Target::Own { channel, id } => Write::Delete { channel: *channel, id: *id },
         Target::Reviewer { login } => Write::RequestReview { login: login.clone() },
         Target::Description => return describe(ports, summary),
-        Target::ThreadNode { node_id, newest, .. } => {
+        Target::ThreadNode { node_id, .. } => {
             // A reply that came since the decision cancels it: a thread somebody writes in is not closed over his head.
-            let Some(thread) = ports.forge.thread(node_id)? else {
-                return Ok(Prepared::Settled(WriteState::Dropped, "the thread is gone".to_owned()));
-            };
-            if thread.resolved {
+            let thread = ports.forge.thread(node_id)?;
+            if thread.as_ref().is_some_and(|thread| thread.resolved) {
                 return Ok(Prepared::Settled(WriteState::Done, String::new()));
             }
-            if thread.comments.iter().max() != Some(newest) {
-                return Ok(Prepared::Settled(WriteState::Dropped, "somebody wrote in the thread meanwhile".to_owned()));
+            if !outbox::still_wanted(summary, item, thread.as_ref()) {
+                let why = "somebody wrote in the thread meanwhile, or it is gone";
+                return Ok(Prepared::Settled(WriteState::Dropped, why.to_owned()));
             }
             Write::Resolve { node_id: node_id.clone() }
         }
@@ -90,10 +86,11 @@ fn prepare(ports: &Ports<'_>, summary: &Summary, item: &OutboxItem) -> Result<Pr
 /// The description is read again right before it is written, and only our block changes.
 fn describe(ports: &Ports<'_>, summary: &Summary) -> Result<Prepared, EngineError> {
     let body = ports.forge.description()?;
-    Ok(match description::update(summary, &body) {
-        Spliced::Changed(body) => Prepared::Write(Write::Describe { body }),
-        Spliced::Same => Prepared::Settled(WriteState::Done, String::new()),
-        Spliced::Broken(why) => Prepared::Settled(WriteState::Failed, why),
+    let spliced = description::render_for(summary, &body).and_then(|block| description::splice(&body, &block));
+    Ok(match spliced {
+        Ok(whole) if whole == body => Prepared::Settled(WriteState::Done, String::new()),
+        Ok(body) => Prepared::Write(Write::Describe { body }),
+        Err(problem) => Prepared::Settled(WriteState::Failed, problem.to_string()),
     })
 }
 

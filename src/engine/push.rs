@@ -65,7 +65,9 @@ fn moved(ports: &Ports<'_>, summary: &mut Summary, sha: &Sha, remote: Option<Sha
         Some(remote) => Some(remote),
         None => ports.tree.remote_head()?,
     };
-    let Some(remote) = remote else { return Ok(PushEnd::Stop(StopReason::PushRefused, "the remote branch is gone".to_owned())) };
+    let Some(remote) = remote else {
+        return Ok(PushEnd::Stop(StopReason::PushRefused, "the remote branch is gone".to_owned()));
+    };
     ports.warn(format!("somebody pushed {} meanwhile", remote.short()));
     let first_unpushed = summary.rounds.iter().find(|round| {
         round.head_after.is_some() && matches!(round.outcome, RoundOutcome::Committed | RoundOutcome::Red)
@@ -100,6 +102,12 @@ fn moved(ports: &Ports<'_>, summary: &mut Summary, sha: &Sha, remote: Option<Sha
 }
 
 fn rebase_record(summary: &mut Summary, old: &Sha, new: &Sha, onto: &Sha) {
+    let ours: Vec<Sha> = summary.rounds.iter().filter_map(|round| round.head_after.clone()).collect();
+    for pending in summary.comments.values_mut().filter_map(|entry| entry.pending.as_mut()) {
+        if pending.commit.as_ref().is_some_and(|sha| sha == old || ours.contains(sha)) {
+            pending.commit = Some(new.clone());
+        }
+    }
     let unpushed = |round: &&mut RoundRecord| matches!(round.outcome, RoundOutcome::Committed | RoundOutcome::Red);
     let mut replays = 0;
     for round in summary.rounds.iter_mut().filter(unpushed) {

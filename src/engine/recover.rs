@@ -7,7 +7,12 @@ use crate::review::ids::{RepoPath, Sha};
 use crate::review::summary::{RoundOutcome, Summary};
 
 /// Puts everything that came since `base` on a ref and takes it out of the worktree; untracked files named in `mine` stay.
-pub(super) fn set_aside(ports: &Ports<'_>, name: &str, base: &Sha, mine: &[String]) -> Result<Option<Sha>, EngineError> {
+pub(super) fn set_aside(
+    ports: &Ports<'_>,
+    name: &str,
+    base: &Sha,
+    mine: &[String],
+) -> Result<Option<Sha>, EngineError> {
     let kept = ports.tree.keep(name, base)?;
     let added = ports.tree.diff_worktree()?.into_iter().filter(|file| file.change == FileChange::Added);
     let left: Vec<RepoPath> =

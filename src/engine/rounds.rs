@@ -9,13 +9,15 @@ use super::post::{self, Posted};
 use super::push::{self, PushEnd};
 use super::survey::{self, Survey};
 use super::{EngineError, Ports, Setup, fresh_summary, recover, verify};
-use crate::ports::{Depth, Event, Held, Loaded, LocalFacts, Woken};
-use crate::review::gate::{self, GateFacts};
+use crate::ports::{Depth, Event, Held, Loaded, LocalFacts, Woken, Worktree};
+use crate::review::gate::{self, DescriptionReading, GateFacts, LocalHeads};
 use crate::review::ids::Sha;
-use crate::review::step::{BlockState, RunFacts, Situation, Step, next_step};
-use crate::review::summary::{RoundOutcome, StopReason, Summary, VerifyState};
+use crate::review::observation::Observation;
+use crate::review::reviewers::Proof;
+use crate::review::step::{BlockState, RunFacts, Situation, Step, next_step, tests_at};
+use crate::review::summary::{Entry, RoundOutcome, StopReason, Summary, VerifyState};
 use crate::review::verdict::Gate;
-use crate::review::{judge, outbox, rebuild};
+use crate::review::{description, outbox, reading, rebuild};
 
 /// What a run was asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,6 +76,18 @@ impl Ending {
 /// Runs the loop until a named stop.
 pub fn run(ports: &Ports<'_>, setup: &Setup<'_>, request: RunRequest) -> Result<RunEnd, EngineError> {
     let held = ports.store.lock()?;
+    let obs = ports.forge.observe(Depth::Full)?;
+    run_with(ports, setup, request, held, obs)
+}
+
+/// Runs the loop from a complete reading that was made just now, with the lock already held.
+pub fn run_with(
+    ports: &Ports<'_>,
+    setup: &Setup<'_>,
+    request: RunRequest,
+    held: Held,
+    obs: Observation,
+) -> Result<RunEnd, EngineError> {
     let mut run = Run {
         ports,
         setup,
@@ -83,7 +97,11 @@ pub fn run(ports: &Ports<'_>, setup: &Setup<'_>, request: RunRequest) -> Result<
         waited: Duration::ZERO,
         pause: setup.poll_min,
     };
-    let obs = ports.forge.observe(Depth::Full)?;
+    run_observed(&mut run, obs)
+}
+
+fn run_observed(run: &mut Run<'_>, obs: Observation) -> Result<RunEnd, EngineError> {
+    let (ports, setup) = (run.ports, run.setup);
     let mut summary = load(ports, setup, &run.held, &obs)?;
     // A verdict that was not reached is tried again by a new run.
     summary.verified.retain(|record| record.state != VerifyState::CouldNotRun);
@@ -100,12 +118,7 @@ pub fn run(ports: &Ports<'_>, setup: &Setup<'_>, request: RunRequest) -> Result<
 }
 
 /// Reads state; lost or unreadable state is rebuilt from the pull request (R13).
-pub fn load(
-    ports: &Ports<'_>,
-    setup: &Setup<'_>,
-    held: &Held,
-    obs: &crate::review::observation::Observation,
-) -> Result<Summary, EngineError> {
+pub fn load(ports: &Ports<'_>, setup: &Setup<'_>, held: &Held, obs: &Observation) -> Result<Summary, EngineError> {
     let why = match ports.store.load(Some(held))? {
         Loaded::Known(summary) => return Ok(*summary),
         Loaded::Absent => None,
@@ -114,9 +127,16 @@ pub fn load(
     if let Some(why) = why {
         ports.warn(format!("{why} and rebuilt from the pull request"));
     }
-    let fresh = fresh_summary(&setup.pr, &obs.pr.url, &obs.pr.base, &obs.pr.head);
+    rebuilt(ports, setup, obs)
+}
+
+/// Builds state from the pull request alone: what its comments and its description prove.
+pub fn rebuilt(ports: &Ports<'_>, setup: &Setup<'_>, obs: &Observation) -> Result<Summary, EngineError> {
+    let mut summary = fresh_summary(&setup.pr, obs);
+    survey::digest(ports, setup, &mut summary, obs.clone(), Depth::Full)?;
     let notes = crate::review::trust::notes(obs, setup.rules, setup.policy);
-    Ok(rebuild::rebuild(fresh, obs, &notes, setup.policy))
+    rebuild::rebuild(&mut summary, obs, &notes, setup.policy);
+    Ok(summary)
 }
 
 /// R30: HEAD is the pull request's head, nothing staged, nothing modified; commits of ours that wait are no obstacle.
@@ -139,7 +159,9 @@ fn may_start(ports: &Ports<'_>, setup: &Setup<'_>, summary: &Summary, head: &Sha
     let (how, mend) = match (ahead, behind) {
         (Some(true), _) => ("ahead of", "push it first: `git push`"),
         (_, Some(true)) => ("behind", "pull it first: `git pull --ff-only`"),
-        (Some(false), Some(false)) => ("diverged from", "bring both together first: `git pull --rebase`, then `git push`"),
+        (Some(false), Some(false)) => {
+            ("diverged from", "bring both together first: `git pull --rebase`, then `git push`")
+        }
         _ => ("not", "fetch it first: `git fetch`"),
     };
     let why = format!("HEAD {} is {how} the pull request's head {}", facts.head.short(), head.short());
@@ -200,7 +222,7 @@ impl Run<'_> {
     }
 
     fn told(&self, summary: &Summary, survey: &Survey) {
-        let open = summary.open_blocking();
+        let open: Vec<&Entry> = summary.open_blocking().collect();
         let p1 = open.iter().filter(|entry| entry.finding.severity == crate::review::severity::Severity::P1).count();
         let head = survey.obs.pr.head.clone();
         self.ports.reporter.tell(Event::Observed { head, p1, p2: open.len() - p1 });
@@ -215,7 +237,11 @@ impl Run<'_> {
         let mut posted = false;
         loop {
             if self.ports.clock.interrupted() {
-                return Ok(Next::End(Ending::new(StopReason::Interrupted, "stopped by a signal", "run again to go on")));
+                return Ok(Next::End(Ending::new(
+                    StopReason::Interrupted,
+                    "stopped by a signal",
+                    "run again to go on",
+                )));
             }
             let local = self.ports.tree.facts()?.head;
             let step = self.decide(summary, survey, &local);
@@ -234,7 +260,8 @@ impl Run<'_> {
             until_ready: self.request.until_ready,
             has_editor: self.ports.agent.is_some(),
         };
-        let gate = self.request.until_ready.then(|| judge_gate(self.setup, summary, survey, Some(local)));
+        let heads = LocalHeads { local: local.clone(), remote: local.clone() };
+        let gate = self.request.until_ready.then(|| judge_gate(self.setup, summary, survey, Some(&heads)));
         next_step(&Situation {
             summary,
             pr_state: survey.obs.pr.state,
@@ -264,7 +291,10 @@ impl Run<'_> {
         }
         match step {
             Step::Post(key) => {
-                let unclear = summary.outbox.iter().any(|item| item.key == key && item.state == crate::review::summary::WriteState::Sent);
+                let unclear = summary
+                    .outbox
+                    .iter()
+                    .any(|item| item.key == key && item.state == crate::review::summary::WriteState::Sent);
                 if unclear && *posted {
                     return Ok(Some(Next::Look(Depth::Full)));
                 }
@@ -276,12 +306,9 @@ impl Run<'_> {
                 Ok(None)
             }
             Step::Push(sha) => self.push(summary, &sha),
-            Step::Judge(rounds) => {
-                self.judge(summary, survey, &rounds)?;
-                outbox::plan(summary, &survey.obs, &survey.notes, self.setup.policy);
-                Ok(None)
+            Step::Edit { findings, tests } => {
+                self.edit(summary, survey, &Ask { findings: &findings, tests, round: summary.round + 1, local })
             }
-            Step::Edit { findings, tests } => self.edit(summary, survey, &Ask { findings: &findings, tests, round: summary.round + 1, local }),
             Step::GiveToPerson(ids) => {
                 for id in ids {
                     if let Some(entry) = summary.comments.get_mut(&id) {
@@ -292,7 +319,10 @@ impl Run<'_> {
                 Ok(None)
             }
             Step::Ask(nudge) => {
-                outbox::plan_request(summary, &nudge, &survey.obs.pr.head, survey.obs.at);
+                if !outbox::plan_request(summary, &nudge, &survey.obs.pr.head) {
+                    // The request is under way: what it brings shows in the next look.
+                    return Ok(Some(Next::Look(Depth::Full)));
+                }
                 Ok(None)
             }
             Step::Wait { what, until, reason } => self.wait(&what, until, reason),
@@ -307,7 +337,11 @@ impl Run<'_> {
             Posted::Tried => None,
             Posted::Limited(until) => Some(Next::End(Ending {
                 retry: Some(until),
-                ..Ending::new(StopReason::WaitingReviewer, format!("the forge takes no posts until {until}"), "run again then")
+                ..Ending::new(
+                    StopReason::WaitingReviewer,
+                    format!("the forge takes no posts until {until}"),
+                    "run again then",
+                )
             })),
             Posted::Forbidden(why) => {
                 Some(Next::End(Ending::new(StopReason::Permission, why, "give the token that right, then run again")))
@@ -333,22 +367,6 @@ impl Run<'_> {
             EditEnd::Go => None,
             EditEnd::Stop(reason, why, remedy) => Some(Next::End(Ending::new(reason, why, remedy))),
         })
-    }
-
-    /// Judges the answers of rounds whose commits are on the remote, or that made none.
-    fn judge(&self, summary: &mut Summary, survey: &Survey, rounds: &[u32]) -> Result<(), EngineError> {
-        for n in rounds {
-            let Some(round) = summary.rounds.iter().find(|round| round.n == *n).cloned() else { continue };
-            let mut diff = Vec::new();
-            if let Some(after) = &round.head_after {
-                diff = self.ports.tree.diff(&round.head_before, after)?;
-            }
-            let facts = judge::Facts { diff: &diff, at: survey.obs.at, policy: self.setup.policy };
-            for line in judge::judge(summary, *n, &facts) {
-                self.ports.say(line);
-            }
-        }
-        Ok(())
     }
 
     fn wait(&mut self, what: &str, until: Option<Timestamp>, reason: StopReason) -> Result<Option<Next>, EngineError> {
@@ -387,7 +405,15 @@ impl Run<'_> {
             let due = ending.retry.map(|at| at.duration_since(self.ports.clock.now()).as_secs().max(1));
             due.and_then(|s| u64::try_from(s).ok()).unwrap_or_else(|| self.setup.poll_max.as_secs().max(1))
         });
-        Ok(RunEnd { reason: ending.reason, why: ending.why, remedy: ending.remedy, exit, retry_after_s, summary, survey })
+        Ok(RunEnd {
+            reason: ending.reason,
+            why: ending.why,
+            remedy: ending.remedy,
+            exit,
+            retry_after_s,
+            summary,
+            survey,
+        })
     }
 }
 
@@ -396,18 +422,91 @@ enum Next {
     End(Ending),
 }
 
-/// Judges the gate on what one look found.
-pub fn judge_gate(setup: &Setup<'_>, summary: &Summary, survey: &Survey, local: Option<&Sha>) -> Gate {
+/// Heads as this clone and its remote know them.
+pub fn heads(tree: &dyn Worktree, head: &Sha) -> Result<LocalHeads, EngineError> {
+    let local = tree.facts()?.head;
+    let remote = tree.remote_head()?.unwrap_or_else(|| head.clone());
+    Ok(LocalHeads { local, remote })
+}
+
+/// Judges the gate on what one look found; a bare reaction is proof only where the settings say so.
+pub fn judge_gate(setup: &Setup<'_>, summary: &Summary, survey: &Survey, local: Option<&LocalHeads>) -> Gate {
+    let reviewers = survey::judge_reviewers(setup, summary, &survey.obs, &survey.notes, Proof::Gate);
+    let block = description::read(&survey.obs.pr.body);
+    let missing = description::missing(summary, &block);
+    let required = description::required(summary);
+    let description = DescriptionReading {
+        reasons: required.iter().map(|(id, _)| (id.to_string(), Some(!missing.contains(id)))).collect(),
+        problem: match &survey.block {
+            BlockState::Fine => None,
+            BlockState::Broken(why) | BlockState::RemovedAgain(why) => Some(why.clone()),
+        },
+    };
+    let reviewer_checks =
+        reading::check_signals(setup.rules, &survey.obs).into_iter().map(|check| check.check).collect();
     gate::judge(&GateFacts {
         obs: &survey.obs,
         notes: &survey.notes,
         summary,
-        reviewers: &survey.reviewers,
+        reviewers: &reviewers,
         local,
-        block: match &survey.block {
-            BlockState::Fine => None,
-            BlockState::Broken(why) | BlockState::RemovedAgain(why) => Some(why.as_str()),
-        },
+        description: &description,
+        verified: tests_at(summary, &survey.obs.pr.head),
+        head_same: true,
+        reviewer_checks: &reviewer_checks,
         policy: setup.policy,
     })
+}
+
+/// Runs the verifier on the head for `gate --verify` and records the result in the summary.
+pub fn verify_head(
+    ports: &Ports<'_>,
+    setup: &Setup<'_>,
+    summary: &mut Summary,
+    survey: &Survey,
+) -> Result<(), EngineError> {
+    verify::verify(ports, setup, summary, &survey.obs.pr.base_sha, &survey.obs.pr.head)
+}
+
+/// Gathers what is shown with one finding.
+pub fn around(tree: &dyn Worktree, survey: &Survey, entry: &Entry) -> Result<super::Around, EngineError> {
+    super::briefing::around(tree, survey, entry)
+}
+
+/// Plans what would be posted now.
+pub fn plan(setup: &Setup<'_>, summary: &mut Summary, survey: &Survey) {
+    outbox::plan(summary, &survey.obs, &survey.notes, setup.policy);
+}
+
+/// Says what a run would do next, for a dry run.
+pub fn would_do(setup: &Setup<'_>, summary: &Summary, survey: &Survey, local: &Sha) -> String {
+    let run = RunFacts { elapsed: Duration::ZERO, more: 0, until_ready: false, has_editor: true };
+    let step = next_step(&Situation {
+        summary,
+        pr_state: survey.obs.pr.state,
+        head: &survey.obs.pr.head,
+        local,
+        reviewers: &survey.reviewers,
+        gate: None,
+        block: &survey.block,
+        policy: setup.policy,
+        run: &run,
+        now: survey.obs.at,
+    });
+    match step {
+        Step::Verify => "run the spec tests".to_owned(),
+        Step::Push(sha) => format!("push {}", sha.short()),
+        Step::Post(_) => "post what is planned above".to_owned(),
+        Step::Edit { findings, tests } => {
+            let ids: Vec<String> = findings.iter().map(ToString::to_string).collect();
+            format!("start the editor with {}{}", ids.join(", "), if tests { " and red spec tests" } else { "" })
+        }
+        Step::GiveToPerson(ids) => {
+            let ids: Vec<String> = ids.iter().map(ToString::to_string).collect();
+            format!("hand {} to a person", ids.join(", "))
+        }
+        Step::Ask(nudge) => format!("ask {} to look again", nudge.name),
+        Step::Wait { what, .. } => format!("wait: {what}"),
+        Step::Stop { reason, why, .. } => format!("stop, {}: {why}", reason.as_str()),
+    }
 }

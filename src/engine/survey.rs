@@ -1,22 +1,25 @@
 //! One look: read everything, classify, map anchors, absorb, judge the reviewers. Writes nothing.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{EngineError, Ports, Setup};
 use crate::ports::Depth;
 use crate::review::absorb::{self, Seen, Untrusted};
-use crate::review::anchor::{self, Located, Place};
-use crate::review::comment::Comment;
-use crate::review::description;
+use crate::review::anchor::{self, Located};
 use crate::review::diff::FileDiff;
 use crate::review::ids::{FindingId, RepoPath, Sha};
 use crate::review::note::Note;
 use crate::review::observation::Observation;
-use crate::review::reviewers::{self, Proofs, ReviewerFacts};
+use crate::review::prove::{self, Reach};
+use crate::review::recheck::{self, ProofFacts};
+use crate::review::reviewers::{self, Facts, Proof};
 use crate::review::step::BlockState;
 use crate::review::summary::Summary;
 use crate::review::verdict::ReviewersVerdict;
-use crate::review::{outbox, trust};
+use crate::review::{description, outbox, reading, trust};
+
+/// Changed files in which a moved block is looked for.
+const MOVED_INTO: usize = 200;
 
 /// What one look found, beside the summary it was absorbed into.
 #[derive(Debug, Clone)]
@@ -36,7 +39,12 @@ pub struct Survey {
 }
 
 /// Looks once and absorbs what is new.
-pub fn survey(ports: &Ports<'_>, setup: &Setup<'_>, summary: &mut Summary, depth: Depth) -> Result<Survey, EngineError> {
+pub fn survey(
+    ports: &Ports<'_>,
+    setup: &Setup<'_>,
+    summary: &mut Summary,
+    depth: Depth,
+) -> Result<Survey, EngineError> {
     let obs = ports.forge.observe(depth)?;
     digest(ports, setup, summary, obs, depth)
 }
@@ -50,87 +58,155 @@ pub fn digest(
     depth: Depth,
 ) -> Result<Survey, EngineError> {
     let notes = trust::notes(&obs, setup.rules, setup.policy);
-    let located = locate_all(ports, &obs)?;
-    let absorbed = absorb::absorb(summary, &Seen { obs: &obs, notes: &notes, located: &located, policy: setup.policy });
-    let head = obs.pr.head.clone();
-    let mut reachable = BTreeMap::new();
-    for sha in absorb::claimed_commits(summary) {
-        let answer = ports.tree.is_ancestor(&sha, &head)?;
-        reachable.insert(sha, answer);
-    }
-    absorb::recheck_proofs(summary, &obs, &|sha: &Sha| reachable.get(sha).copied().flatten());
+    prove_fixes(ports, summary, &obs)?;
+    let ours = our_commits(summary);
+    let seen = |located| Seen { obs: &obs, notes: &notes, located, policy: setup.policy, our_commits: &ours };
+    let nothing = BTreeMap::new();
+    let mut absorbed = absorb::absorb(summary, &seen(&nothing));
+    // New findings are known only now; their places are mapped like those of the others.
+    let located = locate_all(ports, summary, &obs)?;
+    let again = absorb::absorb(summary, &seen(&located));
+    absorbed.changed |= again.changed;
+    recheck(ports, summary, &obs, &located)?;
     outbox::reconcile(summary, &obs, &notes);
-    let facts = ReviewerFacts::gather(&obs, &notes, summary, setup.rules, setup.policy);
-    let reviewers = reviewers::judge(&facts, Proofs::Run);
+    let reviewers = judge_reviewers(setup, summary, &obs, &notes, Proof::Run);
     let block = block_state(summary, &obs);
-    Ok(Survey { obs, notes, reviewers, block, untrusted: absorbed.untrusted, depth })
+    Ok(Survey { obs, notes, reviewers, block, untrusted: again.untrusted, depth })
+}
+
+/// Judges the reviewers on a reading.
+pub fn judge_reviewers(
+    setup: &Setup<'_>,
+    summary: &Summary,
+    obs: &Observation,
+    notes: &[Note],
+    proof: Proof,
+) -> ReviewersVerdict {
+    let known = reading::reviewer_data(setup.rules);
+    let checks = reading::check_signals(setup.rules, obs);
+    let reactions = reading::reaction_signals(setup.rules, obs);
+    reviewers::judge(&Facts {
+        obs,
+        notes,
+        checks: &checks,
+        reactions: &reactions,
+        summary,
+        policy: setup.policy,
+        known: &known,
+        proof,
+    })
+}
+
+fn our_commits(summary: &Summary) -> BTreeSet<Sha> {
+    summary.rounds.iter().filter_map(|round| round.head_after.clone()).collect()
+}
+
+/// Asks git about every claimed commit.
+fn prove_fixes(ports: &Ports<'_>, summary: &mut Summary, obs: &Observation) -> Result<(), EngineError> {
+    let head = &obs.pr.head;
+    let mut known = BTreeMap::new();
+    for sha in prove::claimed(summary) {
+        let reach = match (ports.tree.is_ancestor(&sha, head)?, ports.tree.is_ancestor(head, &sha)?) {
+            (Some(true), _) => Reach::Reached,
+            (_, Some(true)) => Reach::Ahead,
+            (Some(false), Some(false)) => Reach::Lost,
+            (Some(false) | None, _) => Reach::Unknown,
+        };
+        known.insert(sha, reach);
+    }
+    prove::prove(summary, &|sha| known.get(sha).copied().unwrap_or(Reach::Unknown), obs.at);
+    Ok(())
+}
+
+/// Asks whether the proofs of settled findings still hold.
+fn recheck(
+    ports: &Ports<'_>,
+    summary: &mut Summary,
+    obs: &Observation,
+    located: &BTreeMap<FindingId, Located>,
+) -> Result<(), EngineError> {
+    let head = &obs.pr.head;
+    let mut reachable = BTreeMap::new();
+    for entry in summary.comments.values() {
+        if let Some(crate::review::summary::Proof::Commit { sha, .. }) = &entry.proof
+            && !reachable.contains_key(sha)
+        {
+            reachable.insert(sha.clone(), ports.tree.is_ancestor(sha, head)?);
+        }
+    }
+    recheck::recheck_proofs(
+        summary,
+        &ProofFacts {
+            reachable: &|sha: &Sha| reachable.get(sha).copied().flatten(),
+            replaced_by: &|_| None,
+            undone: &|_, _| None,
+            located,
+            at: obs.at,
+        },
+    );
+    Ok(())
 }
 
 fn block_state(summary: &Summary, obs: &Observation) -> BlockState {
-    match description::read(&obs.pr.body) {
-        description::BlockReading::Broken(why) => BlockState::Broken(why),
-        description::BlockReading::Absent | description::BlockReading::Block(_) => {
-            match outbox::removed_again(summary, obs) {
-                Some(why) => BlockState::RemovedAgain(why),
-                None => BlockState::Fine,
-            }
-        }
+    if let description::BlockReading::Broken(problem) = description::read(&obs.pr.body) {
+        return BlockState::Broken(problem.to_string());
     }
+    let again: Vec<String> = outbox::removed_again(summary, &obs.pr.body).iter().map(ToString::to_string).collect();
+    if again.is_empty() {
+        return BlockState::Fine;
+    }
+    BlockState::RemovedAgain(format!("the reasons of {} were removed from the description again", again.join(", ")))
 }
 
-/// Maps every inline comment's place to the head, through the real diff from the commit it was made on.
-fn locate_all(ports: &Ports<'_>, obs: &Observation) -> Result<BTreeMap<FindingId, Located>, EngineError> {
-    let mut diffs: BTreeMap<Sha, Option<Vec<FileDiff>>> = BTreeMap::new();
-    let mut located = BTreeMap::new();
+/// Maps the place of every finding to the head, through the real diff from the commit it was made on.
+fn locate_all(
+    ports: &Ports<'_>,
+    summary: &Summary,
+    obs: &Observation,
+) -> Result<BTreeMap<FindingId, Located>, EngineError> {
     let head = &obs.pr.head;
-    if !ports.tree.fetch(head)? {
+    let mut located = BTreeMap::new();
+    let places = absorb::places(summary, obs);
+    if places.is_empty() || !ports.tree.fetch(head)? {
         return Ok(located);
     }
-    for comment in obs.comments.iter().filter(|comment| comment.in_reply_to.is_none()) {
-        let Some((place, made_on)) = place_of(comment) else { continue };
+    let mut diffs: BTreeMap<Sha, Option<Vec<FileDiff>>> = BTreeMap::new();
+    let mut files: BTreeMap<(Sha, RepoPath), Option<String>> = BTreeMap::new();
+    for (id, made_on, place) in places {
         if !diffs.contains_key(&made_on) {
             let known = &made_on == head || ports.tree.fetch(&made_on)?;
             let diff = if known { Some(ports.tree.diff(&made_on, head)?) } else { None };
             diffs.insert(made_on.clone(), diff);
         }
-        let found = match diffs.get(&made_on).and_then(Option::as_ref) {
-            None => Located::Unsure { because: format!("commit {} is not available here", made_on.short()) },
-            Some(diff) => locate(ports, &place, diff, &made_on, head)?,
+        let Some(diff) = diffs.get(&made_on).and_then(Option::as_ref) else {
+            let because = format!("commit {} is not available here", made_on.short());
+            located.insert(id, Located::Unsure { because });
+            continue;
         };
-        located.insert(FindingId::Inline(comment.id), found);
+        let mut text = |sha: &Sha, path: &RepoPath| -> Result<Option<String>, EngineError> {
+            let key = (sha.clone(), path.clone());
+            if !files.contains_key(&key) {
+                let bytes = ports.tree.file_at(sha, path)?;
+                files.insert(key.clone(), bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()));
+            }
+            Ok(files.get(&key).cloned().flatten())
+        };
+        let then = text(&made_on, &place.path)?;
+        let mut now = BTreeMap::new();
+        let renamed = diff.iter().filter(|file| file.old_path.as_ref() == Some(&place.path));
+        for path in renamed.filter_map(|file| file.new_path.clone()).chain([place.path.clone()]) {
+            let content = text(head, &path)?;
+            now.insert(path, content);
+        }
+        // A block that was moved into another changed file is found there.
+        for path in diff.iter().filter_map(|file| file.new_path.clone()).take(MOVED_INTO) {
+            if !now.contains_key(&path) {
+                let content = text(head, &path)?;
+                now.insert(path, content);
+            }
+        }
+        let answer = anchor::locate(&place, diff, then.as_deref(), |path| now.get(path).cloned().flatten());
+        located.insert(id, answer);
     }
     Ok(located)
-}
-
-fn locate(ports: &Ports<'_>, place: &Place, diff: &[FileDiff], made_on: &Sha, head: &Sha) -> Result<Located, EngineError> {
-    let Ok(path) = RepoPath::from_outside(&place.path) else {
-        return Ok(Located::Unsure { because: "its path is not a path of the repository".to_owned() });
-    };
-    let text = |sha: &Sha, path: &RepoPath| -> Result<Option<String>, EngineError> {
-        let bytes = ports.tree.file_at(sha, path)?;
-        Ok(bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
-    };
-    let untouched = !diff.iter().any(|file| file.old_path.as_ref() == Some(&path) || file.new_path.as_ref() == Some(&path));
-    let now_path = diff.iter().find(|file| file.old_path.as_ref() == Some(&path)).and_then(|file| file.new_path.clone());
-    let then = text(made_on, &path)?;
-    let now = text(head, now_path.as_ref().unwrap_or(&path))?;
-    if untouched && then.is_some() {
-        return Ok(Located::There { path: place.path.clone(), line: place.line, start_line: place.start_line });
-    }
-    Ok(anchor::locate(place, diff, then.as_deref(), &|wanted: &RepoPath| {
-        if wanted == now_path.as_ref().unwrap_or(&path) { now.clone() } else { None }
-    }))
-}
-
-fn place_of(comment: &Comment) -> Option<(Place, Sha)> {
-    let anchor = comment.anchor.as_ref()?;
-    let made_on = anchor.original_commit.clone()?;
-    let place = Place {
-        path: anchor.path.clone(),
-        line: anchor.original_line.or(anchor.line),
-        start_line: anchor.original_start_line.or(anchor.start_line),
-        side: anchor.side,
-        whole_file: anchor.whole_file,
-    };
-    Some((place, made_on))
 }

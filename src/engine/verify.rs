@@ -10,7 +10,13 @@ use crate::review::summary::{RoundOutcome, Summary, Verified, VerifyState};
 const REMEMBERED: usize = 12;
 
 /// Runs the verifier on the worktree's HEAD and records the result.
-pub(super) fn verify(ports: &Ports<'_>, setup: &Setup<'_>, summary: &mut Summary, base: &Sha, head: &Sha) -> Result<(), EngineError> {
+pub(super) fn verify(
+    ports: &Ports<'_>,
+    setup: &Setup<'_>,
+    summary: &mut Summary,
+    base: &Sha,
+    head: &Sha,
+) -> Result<(), EngineError> {
     ports.say(format!("running the spec tests on {}", head.short()));
     let mut report = ports.verifier.verify(None, ports.reporter);
     let mut flaky = false;
@@ -46,7 +52,12 @@ fn words(report: &VerifyReport, flaky: bool, on_base: Option<VerifyState>) -> St
     }
 }
 
-fn base_state(ports: &Ports<'_>, summary: &Summary, base: &Sha, head: &Sha) -> Result<Option<VerifyState>, EngineError> {
+fn base_state(
+    ports: &Ports<'_>,
+    summary: &Summary,
+    base: &Sha,
+    head: &Sha,
+) -> Result<Option<VerifyState>, EngineError> {
     ports.tree.fetch(base)?;
     let Some(merge_base) = ports.tree.merge_base(base, head)? else { return Ok(None) };
     if &merge_base == head {

@@ -254,7 +254,7 @@ mod tests {
 
     fn note(author: Author) -> Note {
         let said = Classified {
-                closed_finding: None,
+            closed_finding: None,
             kind: Kind::Reply,
             findings: vec![],
             reviewer: None,

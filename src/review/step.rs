@@ -2,7 +2,6 @@
 //!
 //! The order of the rules is the contract's; the first that fits decides. Nothing here waits, writes or asks.
 
-use std::collections::BTreeSet;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -72,8 +71,6 @@ pub enum Step {
     Verify,
     /// Push our newest commit.
     Push(Sha),
-    /// Judge the answers of these rounds.
-    Judge(Vec<u32>),
     /// Perform this outbox item.
     Post(String),
     /// Start the editor.
@@ -154,29 +151,12 @@ fn unfinished_round(at: &Situation<'_>) -> Option<Step> {
             return Some(Step::Push(at.local.clone()));
         }
     }
-    let unjudged: Vec<u32> = at.summary.rounds.iter().filter(|round| ready_to_judge(round, ours)).map(|r| r.n).collect();
-    if unjudged.is_empty() { None } else { Some(Step::Judge(unjudged)) }
+    None
 }
 
 /// Tests that are red on the merge base too are not this pull request's: they hold no commit back.
 fn also_red_on_base(at: &Situation<'_>) -> bool {
     tests_at(at.summary, at.local).is_some_and(|record| record.on_base == Some(VerifyState::Red))
-}
-
-fn ready_to_judge(round: &RoundRecord, unpushed: bool) -> bool {
-    if round.judged {
-        return false;
-    }
-    match round.outcome {
-        RoundOutcome::Pushed | RoundOutcome::Answered | RoundOutcome::NoChange => !unpushed,
-        RoundOutcome::Red | RoundOutcome::Committed => !unpushed && round.head_after.is_some(),
-        RoundOutcome::Editing
-        | RoundOutcome::Rejected
-        | RoundOutcome::Failed
-        | RoundOutcome::Environment
-        | RoundOutcome::CutOff
-        | RoundOutcome::Kept => false,
-    }
 }
 
 fn owed_post(at: &Situation<'_>) -> Option<Step> {
@@ -188,16 +168,9 @@ fn unknown_tests(at: &Situation<'_>) -> Option<Step> {
     (at.policy.has_verify && !known).then_some(Step::Verify)
 }
 
-/// Findings whose answer in an unpushed round waits for its commit.
-fn answered_in_waiting_rounds(summary: &Summary) -> BTreeSet<FindingId> {
-    let waiting = summary.rounds.iter().filter(|round| !round.judged && round.head_after.is_some());
-    waiting.flat_map(|round| round.decisions.iter().map(|decision| decision.id)).collect()
-}
-
 /// Returns the findings the editor has to be given now.
 pub fn editor_work(summary: &Summary) -> Vec<&Entry> {
-    let answered = answered_in_waiting_rounds(summary);
-    summary.workable().into_iter().filter(|entry| !answered.contains(&entry.finding.id)).collect()
+    summary.workable().collect()
 }
 
 /// Tells whether the editor is owed a run for the tests alone.
@@ -243,7 +216,7 @@ pub fn rounds_used(summary: &Summary) -> u32 {
 fn bounds(at: &Situation<'_>) -> Option<Step> {
     let limits = &at.policy.limits;
     let used = &at.summary.used;
-    let more = "look at what is open with `pushback triage`, or allow more with `pushback run --more 2`";
+    let more = "look at what is open with `pushback status`, or allow more with `pushback run --more 2`";
     let over = |what: String| Some(stop(StopReason::Budget, what, more));
     if rounds_used(at.summary) >= limits.rounds.saturating_add(at.run.more) {
         return over(format!("{} rounds are used up (limits.rounds)", limits.rounds.saturating_add(at.run.more)));
@@ -284,7 +257,7 @@ fn no_progress(summary: &Summary) -> Option<Step> {
         stop(
             StopReason::NoProgress,
             format!("rounds {} and {} settled nothing and left the same tree", before.n, last.n),
-            "decide the open findings with `pushback triage`, or say more in the thread and run again with `--more 1`",
+            "say more in the threads or change the code yourself, then run again with `--more 1`",
         )
     })
 }
@@ -300,7 +273,7 @@ fn repeating_region(summary: &Summary, limit: u32) -> Option<Step> {
             })
         };
         let times = editor_rounds(summary).filter(near).count();
-        let open_there = summary.workable().into_iter().any(|entry| {
+        let open_there = summary.workable().any(|entry| {
             entry.finding.path.as_deref() == Some(place.path.as_str())
                 && entry.finding.line.is_some_and(|line| {
                     line + REGION_LINES >= place.from && line <= place.to.saturating_add(REGION_LINES)
@@ -310,7 +283,7 @@ fn repeating_region(summary: &Summary, limit: u32) -> Option<Step> {
             return Some(stop(
                 StopReason::RepeatingRegion,
                 format!("{}:{}-{} was changed in {times} rounds and is not at rest", place.path, place.from, place.to),
-                "decide this place with `pushback triage`",
+                "change this place yourself and push, then run again with `--more 1`",
             ));
         }
     }
@@ -318,19 +291,25 @@ fn repeating_region(summary: &Summary, limit: u32) -> Option<Step> {
 }
 
 fn only_a_person(at: &Situation<'_>) -> Option<Step> {
-    let blocked: Vec<&Entry> = at.summary.open_blocking().into_iter().filter(|entry| entry.finding.needs_person).collect();
+    let blocked: Vec<&Entry> = at.summary.open_blocking().filter(|entry| entry.finding.needs_person).collect();
     if let Some(first) = blocked.first() {
         let ids: Vec<String> = blocked.iter().map(|entry| entry.finding.id.to_string()).collect();
         return Some(stop(
             StopReason::NeedsPerson,
             format!("{}: {}", ids.join(", "), first.finding.why),
-            "decide with `pushback triage`, or answer in the thread with `/pushback …`",
+            "answer in the thread with `/pushback accept`, `/pushback regrade P3 <reason>` or `/pushback retry`, or mend it yourself and push",
         ));
     }
-    let stuck = at.summary.open_blocking().into_iter().find(|entry| entry.pending.is_some())?;
-    let failed = at.summary.outbox.iter().rev().find(|item| {
-        item.state == WriteState::Failed && item.findings.contains(&stuck.finding.id)
-    });
+    let stuck = at.summary.open_blocking().find(|entry| entry.pending.is_some())?;
+    if at.local != at.head && stuck.pending.as_ref().is_some_and(|pending| pending.verb == super::decision::Verb::Fix) {
+        return None;
+    }
+    let failed = at
+        .summary
+        .outbox
+        .iter()
+        .rev()
+        .find(|item| item.state == WriteState::Failed && item.findings.contains(&stuck.finding.id));
     let why = failed.map_or("its answer is not read back yet".to_owned(), |item| item.why.clone());
     let block = match at.block {
         BlockState::Fine => None,
@@ -359,7 +338,9 @@ fn red_tests(at: &Situation<'_>) -> Option<Step> {
             format!("{}; red also on the base", record.why),
             "mend the base branch first; this pull request did not break it",
         )),
-        VerifyState::Red => Some(stop(StopReason::TestsRed, record.why.clone(), "run `pushback run` again or mend the tests")),
+        VerifyState::Red => {
+            Some(stop(StopReason::TestsRed, record.why.clone(), "run `pushback run` again or mend the tests"))
+        }
         VerifyState::CouldNotRun => Some(stop(
             StopReason::TestsRed,
             format!("the tests could not be run: {}", record.why),
@@ -403,7 +384,11 @@ fn readiness(at: &Situation<'_>) -> Option<Step> {
     match at.block {
         BlockState::Fine => {}
         BlockState::Broken(why) | BlockState::RemovedAgain(why) => {
-            return Some(stop(StopReason::NeedsPerson, why.clone(), "mend the block in the description, then run again"));
+            return Some(stop(
+                StopReason::NeedsPerson,
+                why.clone(),
+                "mend the block in the description, then run again",
+            ));
         }
     }
     if !at.run.until_ready {

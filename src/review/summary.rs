@@ -333,6 +333,9 @@ pub struct RoundRecord {
     /// The editor's answers, kept until they were judged.
     #[serde(default)]
     pub decisions: Vec<Decision>,
+    /// What was wrong with the answers.
+    #[serde(default)]
+    pub problems: Vec<super::judge::ItemProblem>,
     /// True once the answers were judged.
     #[serde(default)]
     pub judged: bool,
