@@ -5,7 +5,7 @@
 mod aside;
 mod commit;
 mod diff;
-mod discover;
+pub mod discover;
 mod picture;
 mod read;
 mod remote;

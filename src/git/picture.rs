@@ -36,6 +36,8 @@ pub(super) struct Seen {
     pub(super) hooks_dir: PathBuf,
     /// Paths that git was told not to look at.
     pub(super) hidden: BTreeSet<RepoPath>,
+    /// False for what appeared while an editor was at work: filters it defines are not run.
+    pub(super) trusted: bool,
     /// Filters that the repository's configuration defines.
     pub(super) filters: BTreeSet<String>,
     /// Hash of the remotes.
@@ -74,7 +76,8 @@ pub(super) struct Ref {
 impl GitWorktree {
     pub(super) fn take_picture(&self) -> Result<Picture, GitError> {
         let seen = self.surroundings(self.branch_name()?.as_deref())?;
-        let status = self.status_without(&self.disarmed(&seen))?;
+        let trusted = self.trusts(&seen);
+        let status = if trusted { self.status()? } else { self.status_without(&disarmed(&seen))? };
         let head = status.head.ok_or_else(|| failed("read HEAD", "there is no commit yet"))?;
         let refs = self.refs()?.into_iter().filter(|r| !r.symbolic && !r.elsewhere);
         let picture = Picture {
@@ -89,7 +92,7 @@ impl GitWorktree {
             outside: self.watched.iter().map(|p| (p.to_string(), outside_hash(p.as_std_path()))).collect(),
         };
         if let Ok(mut known) = self.seen.lock() {
-            known.insert(seen.key(), seen);
+            known.entry(seen.key()).or_insert(Seen { trusted, ..seen });
         }
         Ok(picture)
     }
@@ -100,17 +103,10 @@ impl GitWorktree {
         Ok(name.trim_end_matches('\n').strip_prefix("refs/heads/").map(str::to_owned))
     }
 
-    /// Returns values that switch filters off where the configuration is not the one of an earlier picture: what an
-    /// editor wrote there must not run with this program's rights.
-    fn disarmed(&self, seen: &Seen) -> Vec<(String, String)> {
-        let known = self.seen.lock().map(|known| known.is_empty() || known.contains_key(&seen.key()));
-        if known.unwrap_or(false) {
-            return Vec::new();
-        }
-        let off =
-            |filter: &String| ["clean", "smudge", "process"].map(|f| (format!("filter.{filter}.{f}"), String::new()));
-        let soft = |filter: &String| (format!("filter.{filter}.required"), "false".to_owned());
-        seen.filters.iter().flat_map(|f| off(f).into_iter().chain([soft(f)])).collect()
+    /// Tells whether the surroundings are those of the first picture, or of a later one that changed nothing of them.
+    fn trusts(&self, seen: &Seen) -> bool {
+        let known = self.seen.lock().map(|known| known.is_empty() || known.get(&seen.key()).is_some_and(|s| s.trusted));
+        known.unwrap_or(false)
     }
 
     fn file_hashes(&self, items: &[Item]) -> Result<BTreeMap<RepoPath, Option<String>>, GitError> {
@@ -193,7 +189,7 @@ impl GitWorktree {
         let (hooks_dir, found) = self.hook_files()?;
         let hooks = hooks_hash(&hooks_dir, &found);
         files.extend(found);
-        Ok(Seen { files, hooks_dir, hidden, filters, remotes, config: hex(config), hooks })
+        Ok(Seen { files, hooks_dir, hidden, trusted: false, filters, remotes, config: hex(config), hooks })
     }
 
     fn hook_files(&self) -> Result<(PathBuf, BTreeMap<PathBuf, Kept>), GitError> {
@@ -395,6 +391,13 @@ pub(super) fn collect_hooks(dir: &Path, depth: usize, found: &mut BTreeMap<PathB
             }
         }
     }
+}
+
+/// Returns values that switch filters off: what an editor configured must not run with this program's rights.
+fn disarmed(seen: &Seen) -> Vec<(String, String)> {
+    let off = |filter: &String| ["clean", "smudge", "process"].map(|f| (format!("filter.{filter}.{f}"), String::new()));
+    let soft = |filter: &String| (format!("filter.{filter}.required"), "false".to_owned());
+    seen.filters.iter().flat_map(|f| off(f).into_iter().chain([soft(f)])).collect()
 }
 
 /// Returns the filter that an entry `filter.NAME.key` is about.

@@ -582,6 +582,7 @@ fn fm_31_what_an_editor_configures_does_not_run() {
         scene.write("a.txt", "one\ntwo\nThree\n");
         let after = tree.picture().expect("takes");
         assert_ne!(after.config, before.config);
+        assert_eq!(tree.picture().expect("takes"), after, "seen twice is not trusted");
         assert!(after.files.contains_key(&path("a.txt")));
         tree.put_back_refs(&before).expect("puts back");
         tree.keep("7/1", &scene.base).expect("keeps");
