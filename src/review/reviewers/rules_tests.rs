@@ -1,6 +1,7 @@
 //! The real rules and these verdicts together, on bodies as reviewers post them.
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 use super::fixture::{Pr, at, bot, minutes, person, sha};
 use super::{Proofs, ReviewerFacts, judge};
@@ -11,13 +12,16 @@ use crate::review::comment::ReviewState::Commented;
 use crate::review::observation::{Check, CheckState, Reaction, Reading};
 use crate::review::trust::notes;
 
+/// Compiling them takes longer than all of these tests.
+static RULES: LazyLock<Rules> =
+    LazyLock::new(|| Rules::compile(builtin(), &[], &BTreeMap::new()).expect("the built-in rules"));
+
 fn check(reviewer: &str, story: impl FnOnce(&mut Pr), expected: &str) {
     let mut pr = Pr::new().required(&[reviewer]);
     story(&mut pr);
     pr.obs.at = at(minutes(10));
-    let rules = Rules::compile(builtin(), &[], &BTreeMap::new()).expect("the built-in rules");
-    let notes = notes(&pr.obs, &rules, &pr.policy);
-    let facts = ReviewerFacts::gather(&pr.obs, &notes, &pr.summary, &rules, &pr.policy);
+    let notes = notes(&pr.obs, &*RULES, &pr.policy);
+    let facts = ReviewerFacts::gather(&pr.obs, &notes, &pr.summary, &RULES, &pr.policy);
     let verdict = judge(&facts, Proofs::Run);
     let report = verdict.each.iter().find(|report| report.required).expect("the required one");
     assert_eq!(report.state.as_str(), expected, "{report:?}");
