@@ -4,8 +4,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::classify::{CommentInput, Rules, classify};
 use super::comment::{AccountKind, Association, Author, Channel, Comment, ReviewState};
-use super::ids::PrRef;
+use super::ids::{Login, PrRef};
 use super::note::{Classified, Note, Standing};
 use super::observation::{Observation, Permission};
 use super::policy::Policy;
@@ -17,6 +18,28 @@ pub trait Reader {
 
     /// Returns what a comment says.
     fn classify(&self, comment: &Comment, by_pr_author: bool) -> Classified;
+}
+
+impl Reader for Rules {
+    fn reviewer_of(&self, author: &Author, body: &str) -> Option<String> {
+        Self::reviewer_of(self, &author.login, author.kind, body).map(|reviewer| reviewer.name.clone())
+    }
+
+    fn classify(&self, comment: &Comment, by_pr_author: bool) -> Classified {
+        // An account that is gone is read as a nameless person: its words are shown, and never trusted.
+        let nobody = Author { login: Login::new(""), kind: AccountKind::Person };
+        let author = comment.author.as_ref().unwrap_or(&nobody);
+        let anchor = comment.anchor.as_ref();
+        let input = CommentInput {
+            path: anchor.map(|anchor| anchor.path.as_str()),
+            line: anchor.and_then(|anchor| anchor.line.or(anchor.original_line)),
+            is_reply: comment.in_reply_to.is_some(),
+            review_state: comment.review_state,
+            by_pr_author,
+            ..CommentInput::new(&author.login, author.kind, comment.channel, &comment.body)
+        };
+        classify(self, &input)
+    }
 }
 
 /// An author in one place, before any judgement.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::Map;
 
-use super::{CheckSignals, Facts, Proof, ReactionSignal, ReviewerData, judge};
+use super::{CheckSignals, Proofs, ReactionSignal, ReviewerData, ReviewerFacts, judge};
 use crate::review::comment::{AccountKind, Anchor, Association, Author, Channel, Comment, ReviewState, Side};
 use crate::review::ids::{FindingId, Login, PrNumber, PrRef, RepoSlug, Sha};
 use crate::review::note::{Classified, Found, Kind, Note, ReplyVerdict, Signal};
@@ -258,24 +258,24 @@ impl Pr {
     }
 
     /// Asks for the verdict at a second.
-    pub(crate) fn ask(&self, second: i64, proof: Proof) -> ReviewersVerdict {
+    pub(crate) fn ask(&self, second: i64, proof: Proofs) -> ReviewersVerdict {
         let mut obs = self.obs.clone();
         obs.at = at(second);
         let notes = notes(&obs, &MiniReader, &self.policy);
-        judge(&Facts {
+        let facts = ReviewerFacts {
             obs: &obs,
             notes: &notes,
-            checks: &self.checks,
-            reactions: &self.reactions,
+            checks: self.checks.clone(),
+            reactions: self.reactions.clone(),
             summary: &self.summary,
             policy: &self.policy,
-            known: &known(),
-            proof,
-        })
+            known: known(),
+        };
+        judge(&facts, proof)
     }
 
     pub(crate) fn run_at(&self, second: i64) -> ReviewersVerdict {
-        self.ask(second, Proof::Run)
+        self.ask(second, Proofs::Run)
     }
 
     /// The report of one reviewer at a second.

@@ -2,6 +2,7 @@
 //!
 //! Which texts mean what is the rules' business, and posting a request is the outbox's; this module says when one is due.
 
+mod facts;
 mod notice;
 mod nudge;
 mod signs;
@@ -68,7 +69,7 @@ pub struct ReactionSignal {
 
 /// How strong a proof has to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Proof {
+pub enum Proofs {
     /// A bare reaction is enough.
     Run,
     /// A bare reaction counts only where the policy says so.
@@ -76,24 +77,35 @@ pub enum Proof {
 }
 
 /// Everything the verdict rests on.
-#[derive(Debug, Clone, Copy)]
-pub struct Facts<'a> {
+#[derive(Debug, Clone)]
+pub struct ReviewerFacts<'a> {
     /// The observation.
     pub obs: &'a Observation,
     /// Its notes.
     pub notes: &'a [Note],
     /// Signals of checks on the head.
-    pub checks: &'a [CheckSignals],
+    pub checks: Vec<CheckSignals>,
     /// Signals of reactions.
-    pub reactions: &'a [ReactionSignal],
+    pub reactions: Vec<ReactionSignal>,
     /// What is remembered.
     pub summary: &'a Summary,
     /// The settings.
     pub policy: &'a Policy,
     /// Reviewers the rules know.
-    pub known: &'a [ReviewerData],
-    /// How strong a proof has to be.
-    pub proof: Proof,
+    pub known: Vec<ReviewerData>,
+}
+
+/// The facts with the strength a proof needs.
+#[derive(Clone, Copy)]
+struct Facts<'a> {
+    obs: &'a Observation,
+    notes: &'a [Note],
+    checks: &'a [CheckSignals],
+    reactions: &'a [ReactionSignal],
+    summary: &'a Summary,
+    policy: &'a Policy,
+    known: &'a [ReviewerData],
+    proof: Proofs,
 }
 
 /// One reviewer on its way to a report.
@@ -110,7 +122,17 @@ struct Candidate<'a> {
 }
 
 /// Judges all reviewers of the head.
-pub fn judge(facts: &Facts<'_>) -> ReviewersVerdict {
+pub fn judge(facts: &ReviewerFacts<'_>, proof: Proofs) -> ReviewersVerdict {
+    let facts = &Facts {
+        obs: facts.obs,
+        notes: facts.notes,
+        checks: &facts.checks,
+        reactions: &facts.reactions,
+        summary: facts.summary,
+        policy: facts.policy,
+        known: &facts.known,
+        proof,
+    };
     let since = head_since(facts.obs, facts.summary);
     let mut candidates: Vec<Candidate<'_>> =
         candidates(facts).into_iter().map(|(who, required)| candidate(facts, who, required, since)).collect();
@@ -190,7 +212,7 @@ fn candidate<'a>(facts: &Facts<'a>, who: Who<'a>, required: bool, since: Timesta
     let deadline = deadline(facts, &name, &seen, since);
     let judged = state::decide(&seen, facts.obs.at, deadline);
     let finished = matches!(judged.state, ReviewerState::Finished { .. });
-    let weak_counts = facts.proof == Proof::Run || settings(facts.policy, &who).is_some_and(|p| p.reaction_counts);
+    let weak_counts = facts.proof == Proofs::Run || settings(facts.policy, &who).is_some_and(|p| p.reaction_counts);
     let counts = finished && (!judged.weak || weak_counts);
     let ended = !counts && facts.obs.at >= deadline;
     Candidate { name, who, required, awaited: required, seen, judged, deadline, counts, ended }
@@ -373,6 +395,8 @@ fn open(facts: &Facts<'_>, who: &Who<'_>) -> u32 {
 
 #[cfg(test)]
 pub(crate) mod fixture;
+#[cfg(test)]
+mod rules_tests;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]

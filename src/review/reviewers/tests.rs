@@ -200,14 +200,14 @@ fn r16_a_bare_reaction_is_weak() {
     pr.reacts("codex", 240, "+1");
     let asked = |pr: &Pr, proof| pr.ask(minutes(10), proof).finished;
     assert!(pr.of("codex", minutes(10)).weak);
-    assert_eq!(asked(&pr, Proof::Run), Some(true));
-    assert_eq!(asked(&pr, Proof::Gate), Some(false));
-    assert!(pr.ask(minutes(10), Proof::Gate).remedy.contains("reviewers.codex.reaction_counts"));
-    let late = pr.ask(minutes(121), Proof::Gate);
+    assert_eq!(asked(&pr, Proofs::Run), Some(true));
+    assert_eq!(asked(&pr, Proofs::Gate), Some(false));
+    assert!(pr.ask(minutes(10), Proofs::Gate).remedy.contains("reviewers.codex.reaction_counts"));
+    let late = pr.ask(minutes(121), Proofs::Gate);
     assert!(late.stuck && late.finished == Some(false));
     let counts = ReviewerPolicy { reaction_counts: true, ..ReviewerPolicy::default() };
     pr.policy.reviewers.each.insert("ChatGPT-Codex-Connector".to_owned(), counts);
-    assert_eq!(asked(&pr, Proof::Gate), Some(true));
+    assert_eq!(asked(&pr, Proofs::Gate), Some(true));
 }
 
 #[test]

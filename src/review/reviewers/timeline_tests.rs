@@ -1,7 +1,7 @@
 //! Stories asked at many moments: never finished too early, never waiting for ever.
 
 use super::fixture::{Pr, bot, minutes};
-use super::{Proof, Timestamp};
+use super::{Proofs, Timestamp};
 use crate::review::comment::Author;
 use crate::review::comment::ReviewState::{Approved, Commented};
 use crate::review::verdict::ReviewersVerdict;
@@ -48,7 +48,7 @@ fn until(pr: &Pr, story: &[(i64, Does)], second: i64) -> Pr {
 }
 
 fn verdict(pr: &Pr, story: &[(i64, Does)], second: i64) -> ReviewersVerdict {
-    until(pr, story, second).ask(second, Proof::Run)
+    until(pr, story, second).ask(second, Proofs::Run)
 }
 
 /// Asks every ten seconds for an hour, then every minute for four: not finished before `from`, finished ever after; without `from`, stuck at last.
