@@ -6,5 +6,5 @@ fn main() -> ExitCode {
         return pushback::process::supervise::main();
     }
     pushback::process::conceal();
-    ExitCode::SUCCESS
+    pushback::cli::main()
 }

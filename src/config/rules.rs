@@ -1,7 +1,12 @@
 //! The rule files that are built in. Parses them; what they mean is decided by `review::classify`.
 
+use std::collections::BTreeMap;
+
+use super::layers::Layers;
+use super::settings::severity;
 use crate::review::classify::BadRule;
-use crate::review::classify::rules::RuleFile;
+use crate::review::classify::rules::{ReviewerOverride, RuleFile, UserRule};
+use crate::review::policy::Policy;
 
 macro_rules! files {
     ($($name:literal),* $(,)?) => { &[$(($name, include_str!(concat!("../rules/", $name, ".toml")))),*] };
@@ -66,10 +71,30 @@ pub fn parse(name: &str, text: &str) -> Result<RuleFile, BadRule> {
     toml::from_str(text).map_err(why)
 }
 
+/// Returns the user's severity rules, the strongest file's first.
+pub fn user_rules(layers: &Layers) -> Vec<UserRule> {
+    let rule = |(rule, _): &(super::layers::SeverityRule, super::layers::Origin)| {
+        let level = severity(&rule.level)?;
+        Some(UserRule { author: rule.author.clone(), pattern: rule.pattern.clone(), level })
+    };
+    layers.rules.iter().filter_map(rule).collect()
+}
+
+/// Returns what the settings say of single reviewers.
+pub fn overrides(policy: &Policy) -> BTreeMap<String, ReviewerOverride> {
+    let each = |(name, said): (&String, &crate::review::policy::ReviewerPolicy)| {
+        let said = ReviewerOverride {
+            untagged: said.untagged,
+            reaction_counts: said.reaction_counts,
+            levels: said.levels.clone(),
+        };
+        (name.clone(), said)
+    };
+    policy.reviewers.each.iter().map(each).collect()
+}
+
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
     use super::*;
     use crate::review::classify::Rules;
 

@@ -13,11 +13,11 @@ use crate::ports::{Depth, Event, Held, Loaded, LocalFacts, Woken, Worktree};
 use crate::review::gate::{self, DescriptionReading, GateFacts, LocalHeads};
 use crate::review::ids::Sha;
 use crate::review::observation::Observation;
-use crate::review::reviewers::Proof;
+use crate::review::reviewers::{Proofs, ReviewerFacts};
 use crate::review::step::{BlockState, RunFacts, Situation, Step, next_step, tests_at};
 use crate::review::summary::{Entry, RoundOutcome, StopReason, Summary, VerifyState};
 use crate::review::verdict::Gate;
-use crate::review::{description, outbox, reading, rebuild};
+use crate::review::{description, outbox, rebuild};
 
 /// What a run was asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -431,7 +431,7 @@ pub fn heads(tree: &dyn Worktree, head: &Sha) -> Result<LocalHeads, EngineError>
 
 /// Judges the gate on what one look found; a bare reaction is proof only where the settings say so.
 pub fn judge_gate(setup: &Setup<'_>, summary: &Summary, survey: &Survey, local: Option<&LocalHeads>) -> Gate {
-    let reviewers = survey::judge_reviewers(setup, summary, &survey.obs, &survey.notes, Proof::Gate);
+    let reviewers = survey::judge_reviewers(setup, summary, &survey.obs, &survey.notes, Proofs::Gate);
     let block = description::read(&survey.obs.pr.body);
     let missing = description::missing(summary, &block);
     let required = description::required(summary);
@@ -442,8 +442,8 @@ pub fn judge_gate(setup: &Setup<'_>, summary: &Summary, survey: &Survey, local: 
             BlockState::Broken(why) | BlockState::RemovedAgain(why) => Some(why.clone()),
         },
     };
-    let reviewer_checks =
-        reading::check_signals(setup.rules, &survey.obs).into_iter().map(|check| check.check).collect();
+    let facts = ReviewerFacts::gather(&survey.obs, &survey.notes, summary, setup.rules, setup.policy);
+    let reviewer_checks = facts.check_names();
     gate::judge(&GateFacts {
         obs: &survey.obs,
         notes: &survey.notes,

@@ -12,11 +12,11 @@ use crate::review::note::Note;
 use crate::review::observation::Observation;
 use crate::review::prove::{self, Reach};
 use crate::review::recheck::{self, ProofFacts};
-use crate::review::reviewers::{self, Facts, Proof};
+use crate::review::reviewers::{self, Proofs, ReviewerFacts};
 use crate::review::step::BlockState;
 use crate::review::summary::Summary;
 use crate::review::verdict::ReviewersVerdict;
-use crate::review::{description, outbox, reading, trust};
+use crate::review::{description, outbox, trust};
 
 /// Changed files in which a moved block is looked for.
 const MOVED_INTO: usize = 200;
@@ -69,7 +69,7 @@ pub fn digest(
     absorbed.changed |= again.changed;
     recheck(ports, summary, &obs, &located)?;
     outbox::reconcile(summary, &obs, &notes);
-    let reviewers = judge_reviewers(setup, summary, &obs, &notes, Proof::Run);
+    let reviewers = judge_reviewers(setup, summary, &obs, &notes, Proofs::Run);
     let block = block_state(summary, &obs);
     Ok(Survey { obs, notes, reviewers, block, untrusted: again.untrusted, depth })
 }
@@ -80,21 +80,9 @@ pub fn judge_reviewers(
     summary: &Summary,
     obs: &Observation,
     notes: &[Note],
-    proof: Proof,
+    proofs: Proofs,
 ) -> ReviewersVerdict {
-    let known = reading::reviewer_data(setup.rules);
-    let checks = reading::check_signals(setup.rules, obs);
-    let reactions = reading::reaction_signals(setup.rules, obs);
-    reviewers::judge(&Facts {
-        obs,
-        notes,
-        checks: &checks,
-        reactions: &reactions,
-        summary,
-        policy: setup.policy,
-        known: &known,
-        proof,
-    })
+    reviewers::judge(&ReviewerFacts::gather(obs, notes, summary, setup.rules, setup.policy), proofs)
 }
 
 fn our_commits(summary: &Summary) -> BTreeSet<Sha> {

@@ -97,10 +97,11 @@ impl Api {
         Ok(found)
     }
 
-    /// Reads a text file at a branch or commit; `None` when it is not there.
-    pub fn contents(&self, slug: &RepoSlug, file: &str, at: &str) -> Result<Option<String>, ForgeError> {
+    /// Reads a text file at a branch or commit, else at the default branch; `None` when it is not there.
+    pub fn contents(&self, slug: &RepoSlug, file: &str, at: Option<&str>) -> Result<Option<String>, ForgeError> {
         let file: Vec<String> = file.split('/').map(part).collect();
-        let path = format!("{}/contents/{}?ref={}", repo(slug), file.join("/"), part(at));
+        let at = at.map(|at| format!("?ref={}", part(at))).unwrap_or_default();
+        let path = format!("{}/contents/{}{at}", repo(slug), file.join("/"));
         let bad = |why: &str| ForgeError::CouldNotRead { request: format!("GET /{path}"), why: why.to_owned() };
         let content = match self.one::<wire::Content>(&path) {
             Ok(seen) => seen.value,

@@ -89,11 +89,13 @@ fn branch_words(before: &Picture, after: &Picture) -> String {
     format!("the editor switched from {} to {} (at {})", name(&before.branch), name(&after.branch), after.head.short())
 }
 
-/// Refs other than the branch HEAD is on.
+/// Refs other than the branch HEAD is on. What a fetch or a stash moves is nobody's work and harms nobody.
 fn moved_refs(before: &Picture, after: &Picture) -> Vec<String> {
     let own = before.branch.as_ref().map(|branch| format!("refs/heads/{branch}"));
-    let moved = differing(&before.refs, &after.refs).into_iter().filter(|name| Some(*name) != own.as_ref());
-    moved.cloned().collect()
+    let harmless =
+        |name: &str| name == "refs/stash" || name.starts_with("refs/remotes/") || name.starts_with("refs/tags/");
+    let moved = differing(&before.refs, &after.refs).into_iter();
+    moved.filter(|name| Some(*name) != own.as_ref() && !harmless(name)).cloned().collect()
 }
 
 fn differing<'a, K, V, Q>(

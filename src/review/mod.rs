@@ -31,7 +31,6 @@ pub mod owed;
 pub mod picture;
 pub mod policy;
 pub mod prove;
-pub mod reading;
 pub mod rebuild;
 pub mod recheck;
 pub mod reviewers;

@@ -1,0 +1,174 @@
+//! The command line as typed. Doc comments are the help text.
+
+use camino::Utf8PathBuf;
+use clap::{Args, Parser, Subcommand};
+
+/// Settles review feedback: every open P1/P2 comment on a pull request is a failing test.
+///
+/// Run it in the git worktree of a pushed branch with an open pull request.
+#[derive(Debug, Parser)]
+#[command(
+    name = "pushback",
+    version,
+    max_term_width = 100,
+    disable_help_subcommand = true,
+    after_help = EXIT_CODES,
+    after_long_help = concat!("Examples:\n",
+        "  pushback status                 what is open, who has reviewed, what the gate says\n",
+        "  pushback run --dry-run          what a run would post, word for word\n",
+        "  pushback run --wait 30m         settle everything, wait for reviewers up to 30 minutes\n",
+        "  pushback gate --json            the verdict for a script\n",
+        "  pushback show c1234             one finding with its code, hunk and thread\n\n",
+        "Exit codes: see `docs/exit-codes.md` or the short list of `pushback -h`.")
+)]
+pub struct Cli {
+    /// Options of every command.
+    #[command(flatten)]
+    pub global: Global,
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+const EXIT_CODES: &str = "\
+Exit codes:
+   0  nothing open, settled, ready     14  only a person can help
+   1  internal error                   15  not ready for another clause
+   2  usage or config                  20  could not read
+  10  P2 open                          21  auth or permission
+  11  P1 open                          22  editor unavailable
+  12  waiting, time alone can help     75  another run holds this pull request
+  13  spec tests red                128+n  ended by signal n";
+
+/// Options of every command.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Global options")]
+pub struct Global {
+    /// Pull request, by number or URL; found by the branch otherwise.
+    #[arg(long, global = true, value_name = "N|URL")]
+    pub pr: Option<String>,
+    /// Repository; found by the branch's remote otherwise.
+    #[arg(long, global = true, value_name = "OWNER/REPO")]
+    pub repo: Option<String>,
+    /// Works in this folder.
+    #[arg(short = 'C', global = true, value_name = "DIR")]
+    pub dir: Option<Utf8PathBuf>,
+    /// Prints one JSON object on stdout.
+    #[arg(long, global = true)]
+    pub json: bool,
+    /// Prints every planned write with its exact text and does nothing.
+    #[arg(long, global = true)]
+    pub dry_run: bool,
+    /// Tells warnings only.
+    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    pub quiet: bool,
+    /// Tells more; the editor's output too.
+    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    pub verbose: u8,
+    /// REST API base, for example `https://ghe.example/api/v3`.
+    #[arg(long, global = true, value_name = "URL")]
+    pub api_url: Option<String>,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Runs rounds until nothing P1/P2 is open, or a named stop.
+    Run(RunArgs),
+    /// Looks once and shows findings, reviewers and gate; writes nothing to the forge.
+    Status(StatusArgs),
+    /// Judges whether the pull request may be merged.
+    Gate(GateArgs),
+    /// Shows one finding with its code, hunk, thread and history.
+    Show(IdArgs),
+    /// Says which rule gave a finding its severity, and on which text.
+    Explain(IdArgs),
+    /// Classifies review comments from stdin, offline.
+    Classify,
+    /// Shows the configuration in force.
+    Config(ConfigArgs),
+    /// Prints a completion script.
+    Completions {
+        /// Shell.
+        shell: clap_complete::Shell,
+    },
+    /// Prints the man page.
+    Man,
+}
+
+/// Options of `run`.
+#[derive(Debug, Clone, Default, Args)]
+pub struct RunArgs {
+    /// Goes on until CI is green and the pull request can be merged too.
+    #[arg(long, value_name = "ready")]
+    pub until: Option<Until>,
+    /// Waits for reviewers and CI at most this long; without a terminal the default is not at all.
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    pub wait: Option<std::time::Duration>,
+    /// Allows this many rounds beyond the limit.
+    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
+    pub more: u32,
+    /// Consents to posting in this repository.
+    #[arg(long)]
+    pub yes: bool,
+    /// Takes the spec from this file.
+    #[arg(long, value_name = "FILE")]
+    pub spec: Option<Utf8PathBuf>,
+}
+
+/// What `run` goes on until.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Until {
+    /// The gate's CI and merge clauses too.
+    Ready,
+}
+
+/// Options of `status`.
+#[derive(Debug, Clone, Default, Args)]
+pub struct StatusArgs {
+    /// Reads inline comments from a file, as `gh api repos/O/R/pulls/N/comments` prints them; `-` is stdin.
+    #[arg(long, value_name = "FILE|-")]
+    pub comments: Option<Utf8PathBuf>,
+}
+
+/// Options of `gate`.
+#[derive(Debug, Clone, Default, Args)]
+pub struct GateArgs {
+    /// Waits at most this long while time alone can help.
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    pub wait: Option<std::time::Duration>,
+    /// Runs the verify commands when this head was not verified here.
+    #[arg(long)]
+    pub verify: bool,
+}
+
+/// A finding.
+#[derive(Debug, Clone, Args)]
+pub struct IdArgs {
+    /// Finding id, for example `c1234`.
+    #[arg(value_name = "ID")]
+    pub id: String,
+}
+
+/// Options of `config`.
+#[derive(Debug, Clone, Args)]
+pub struct ConfigArgs {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: ConfigCommand,
+}
+
+/// Commands of `config`.
+#[derive(Debug, Clone, Subcommand)]
+pub enum ConfigCommand {
+    /// Shows every value.
+    Show {
+        /// Shows where each value comes from.
+        #[arg(long)]
+        origin: bool,
+    },
+}
+
+fn duration(text: &str) -> Result<std::time::Duration, String> {
+    crate::config::layers::duration(text).ok_or_else(|| "give a duration such as 90s, 15m or 2h".to_owned())
+}

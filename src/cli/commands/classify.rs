@@ -1,0 +1,31 @@
+//! `classify`: review comments from stdin, offline.
+
+use std::io::{IsTerminal, Read};
+
+use crate::cli::failure::{Failure, Kind};
+use crate::cli::{Context, look, output};
+use crate::config::layers::Layers;
+use crate::review::classify;
+
+/// The most that is read from stdin.
+const LIMIT: u64 = 1 << 30;
+
+pub(super) fn run(_cx: &Context) -> Result<u8, Failure> {
+    if std::io::stdin().is_terminal() {
+        return Err(Failure::usage(
+            "classify reads comments from stdin",
+            "pipe them in: `gh api repos/O/R/pulls/N/comments | pushback classify`",
+        ));
+    }
+    let mut bytes = Vec::new();
+    let failed = |error: std::io::Error| Failure::new(Kind::Internal, format!("could not read stdin: {error}"), "");
+    std::io::stdin().lock().take(LIMIT).read_to_end(&mut bytes).map_err(failed)?;
+    let rules = look::rules(&Layers::default())?;
+    let (lines, any_bad) = classify::classify_stream(&bytes, &rules);
+    let mut text = lines.join("\n");
+    if !text.is_empty() {
+        text.push('\n');
+    }
+    output::stdout(&text);
+    Ok(if any_bad { 2 } else { 0 })
+}

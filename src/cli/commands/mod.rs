@@ -1,0 +1,48 @@
+//! One file a command.
+
+mod classify;
+mod config;
+mod explain;
+mod gate;
+mod generate;
+mod run;
+mod show;
+mod status;
+mod view;
+
+use super::Context;
+use super::args::Command;
+use super::failure::Failure;
+
+/// Returns the command's name as JSON says it.
+pub(super) fn name(command: &Command) -> &'static str {
+    match command {
+        Command::Run(_) => "run",
+        Command::Status(_) => "status",
+        Command::Gate(_) => "gate",
+        Command::Show(_) => "show",
+        Command::Explain(_) => "explain",
+        Command::Classify => "classify",
+        Command::Config(_) => "config",
+        Command::Completions { .. } => "completions",
+        Command::Man => "man",
+    }
+}
+
+/// Runs a command; returns its exit code.
+pub(super) fn dispatch(cx: &Context, command: Command) -> Result<u8, Failure> {
+    match command {
+        Command::Run(args) => run::run(cx, &args),
+        Command::Status(args) => status::run(cx, &args),
+        Command::Gate(args) => gate::run(cx, &args),
+        Command::Show(args) => show::run(cx, &args),
+        Command::Explain(args) => explain::run(cx, &args),
+        Command::Classify => classify::run(cx),
+        Command::Config(args) => config::run(cx, &args),
+        Command::Completions { shell } => {
+            generate::completions(shell);
+            Ok(0)
+        }
+        Command::Man => generate::man(),
+    }
+}

@@ -1,0 +1,206 @@
+//! `run`: the loop, until a named stop.
+
+use std::io::IsTerminal;
+use std::time::Duration;
+
+use dialoguer::Confirm;
+
+use super::view;
+use crate::cli::args::{RunArgs, Until};
+use crate::cli::failure::Failure;
+use crate::cli::look::Desk;
+use crate::cli::{Context, look, output};
+use crate::engine::Ports;
+use crate::engine::rounds::{self, RunEnd, RunRequest};
+use crate::ports::{Clock, Event, Reporter, Store};
+use crate::report::json::{PlannedView, RoundView, RunView, UsedView};
+use crate::report::table;
+use crate::review::description;
+use crate::review::summary::{Summary, WriteKind, WriteState};
+use crate::store;
+
+pub(super) fn run(cx: &Context, args: &RunArgs) -> Result<u8, Failure> {
+    if crate::process::nested() {
+        return Err(Failure::usage(
+            "this is running inside an editor that pushback started",
+            "let the outer run go on",
+        ));
+    }
+    let desk = look::desk(cx, "run")?;
+    for note in &desk.notes {
+        cx.printer.tell(Event::Warning(note.clone()));
+    }
+    let spec = args.spec.as_ref().map(|path| {
+        std::fs::read_to_string(path)
+            .map_err(|error| Failure::usage(format!("could not read the spec {path}: {error}"), "mend `--spec`"))
+    });
+    let setup = desk.setup(spec.transpose()?);
+    if cx.global.dry_run {
+        return dry_run(cx, &desk);
+    }
+    may_run(&desk)?;
+    // Whoever holds the pull request is named before anything is asked.
+    let held = desk.store.lock()?;
+    consent(cx, &desk, args)?;
+    let (agent, verifier) = (desk.agent(cx)?, desk.verifier(cx)?);
+    let ports = Ports {
+        forge: &desk.forge,
+        tree: &desk.place.tree,
+        agent: agent.as_deref(),
+        verifier: &verifier,
+        store: &desk.store,
+        clock: &*cx.clock,
+        reporter: &cx.printer,
+    };
+    let end = rounds::run_with(&ports, &setup, request(args), held, desk.obs.clone())?;
+    print(cx, &desk, &end);
+    Ok(if cx.signals.caught().is_some() { cx.signals.exit_code().unwrap_or(end.exit) } else { end.exit })
+}
+
+fn request(args: &RunArgs) -> RunRequest {
+    let terminal = std::io::stderr().is_terminal();
+    RunRequest {
+        more: args.more,
+        until_ready: args.until == Some(Until::Ready),
+        wait: args.wait.or((!terminal).then_some(Duration::ZERO)),
+    }
+}
+
+fn may_run(desk: &Desk) -> Result<(), Failure> {
+    let policy = &desk.settings.policy;
+    if policy.has_verify || policy.verify_none {
+        return Ok(());
+    }
+    let found = look::suggest_tests(&desk.place.found.toplevel);
+    let hint = match found {
+        Some(command) => format!(
+            "set `[verify] commands = [\"{command}\"]` in .pushback.toml of the default branch, or in your own config"
+        ),
+        None => "set `[verify] commands` to what has to pass, or `none = true` when there is nothing to run".to_owned(),
+    };
+    Err(Failure::usage("no verify command is configured, so nothing could prove a fix", hint))
+}
+
+/// The first run in a repository says what it will post and asks once (R26).
+fn consent(cx: &Context, desk: &Desk, args: &RunArgs) -> Result<(), Failure> {
+    let (common, host, slug) = (desk.place.tree.common_dir(), &desk.pr.host, &desk.pr.slug);
+    if desk.settings.policy.post.enabled || store::consent(common, host, slug)?.is_some() {
+        return Ok(());
+    }
+    let account =
+        desk.obs.account.as_ref().map_or_else(|| "the token's account".to_owned(), |account| account.login.to_string());
+    let what = format!(
+        "pushback will push commits to `{}` and post on {} as {account}: short replies in review threads, resolved bot threads, \
+         one block in the description, at most one re-review request per bot and head.",
+        desk.obs.pr.head_branch, desk.pr
+    );
+    if !args.yes {
+        if !std::io::stderr().is_terminal() || !std::io::stdin().is_terminal() {
+            let hint = "look at `pushback run --dry-run`, then pass `--yes` once or set `post.enabled = true`";
+            return Err(Failure::usage(format!("nobody has agreed yet that pushback may post in {slug}"), hint));
+        }
+        cx.printer.tell(Event::Line(what));
+        let agreed = Confirm::new().with_prompt("Go on?").default(false).interact_opt().ok().flatten().unwrap_or(false);
+        if !agreed {
+            return Err(Failure::usage(
+                "not agreed, nothing was done",
+                "`pushback run --dry-run` shows the exact texts",
+            ));
+        }
+    }
+    store::give_consent(common, host, slug, cx.clock.now())?;
+    Ok(())
+}
+
+/// Prints every planned write with its exact text; starts neither editor nor verifier.
+fn dry_run(cx: &Context, desk: &Desk) -> Result<u8, Failure> {
+    let (mut summary, survey) = look::look(cx, desk)?;
+    let setup = desk.setup(None);
+    rounds::plan(&setup, &mut summary, &survey);
+    let planned = planned(&summary, &survey.obs.pr.body);
+    let local = desk.place.local_head().unwrap_or_else(|| survey.obs.pr.head.clone());
+    let step = rounds::would_do(&setup, &summary, &survey, &local);
+    let exit = crate::review::gate::status_code(&summary, &survey.reviewers);
+    if cx.global.json {
+        let more = view_of(desk, &summary, view::status(desk, &summary, &survey, None), None, &step, planned);
+        output::json(&view::envelope("run", exit, &summary, more));
+        return Ok(exit);
+    }
+    let mut text = String::new();
+    for write in &planned {
+        let ids: Vec<String> = write.findings.iter().map(ToString::to_string).collect();
+        let target = serde_json::to_string(&write.target).unwrap_or_default();
+        text.push_str(&format!("== would {} {} → {target}\n{}\n\n", write.kind, ids.join(", "), write.body));
+    }
+    if planned.is_empty() {
+        text.push_str("nothing would be posted now\n");
+    }
+    text.push_str(&format!("next step of a run: {step}\n"));
+    output::shown(&text);
+    Ok(exit)
+}
+
+fn planned(summary: &Summary, body: &str) -> Vec<PlannedView> {
+    let open = summary.outbox.iter().filter(|item| item.state == WriteState::Planned);
+    open.map(|item| PlannedView {
+        kind: item.kind.as_str(),
+        target: item.target.clone(),
+        body: match item.kind {
+            WriteKind::Describe => description::render_for(summary, body).unwrap_or_default(),
+            _ => item.body.clone(),
+        },
+        findings: item.findings.clone(),
+    })
+    .collect()
+}
+
+fn view_of(
+    desk: &Desk,
+    summary: &Summary,
+    status: crate::report::json::StatusView,
+    reason: Option<crate::review::summary::StopReason>,
+    why: &str,
+    planned: Vec<PlannedView>,
+) -> RunView {
+    let used = &summary.used;
+    RunView {
+        status,
+        stop_reason: reason,
+        why: why.to_owned(),
+        used: UsedView {
+            rounds: used.rounds,
+            agent_seconds: used.agent_seconds,
+            tokens: used.tokens,
+            cost_usd: used.cost_usd,
+        },
+        rounds: summary.rounds.iter().map(RoundView::of).collect(),
+        planned,
+        summary: desk.store.path().to_string(),
+    }
+}
+
+fn print(cx: &Context, desk: &Desk, end: &RunEnd) {
+    let Some(survey) = &end.survey else { return };
+    if cx.global.json {
+        let status = view::status(desk, &end.summary, survey, None);
+        let more = view_of(desk, &end.summary, status, Some(end.reason), &end.why, Vec::new());
+        let mut answer = view::envelope("run", end.exit, &end.summary, more);
+        answer.retry_after_s = end.retry_after_s;
+        output::json(&answer);
+        return;
+    }
+    let width = output::width();
+    let mut text = table::findings(&end.summary, width);
+    text.push_str(&format!("\n{}: {}\n", end.reason.as_str(), end.why));
+    if !end.remedy.is_empty() {
+        text.push_str(&format!("  {}\n", end.remedy));
+    }
+    let used = &end.summary.used;
+    let rounds = end.summary.rounds.len();
+    text.push_str(&format!("{rounds} round(s) on this pull request, editor {} s", used.agent_seconds));
+    if used.tokens > 0 || used.cost_usd > 0.0 {
+        text.push_str(&format!(", {} tokens, {:.2} USD", used.tokens, used.cost_usd));
+    }
+    text.push_str(&format!("\nstate: {}\n", desk.store.path()));
+    output::shown(&text);
+}

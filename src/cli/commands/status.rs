@@ -1,0 +1,30 @@
+//! `status`: one look; findings, reviewers, gate. Writes nothing to the forge.
+
+use super::view;
+use crate::cli::args::StatusArgs;
+use crate::cli::failure::Failure;
+use crate::cli::{Context, look, output};
+use crate::engine::rounds;
+use crate::review::gate::{self, LocalHeads};
+
+pub(super) fn run(cx: &Context, args: &StatusArgs) -> Result<u8, Failure> {
+    if let Some(file) = &args.comments {
+        return super::super::offline::status(cx, file);
+    }
+    let desk = look::desk(cx, "status")?;
+    let (summary, survey) = look::look(cx, &desk)?;
+    let setup = desk.setup(None);
+    let local = desk.place.local_head().map(|local| LocalHeads { remote: survey.obs.pr.head.clone(), local });
+    let verdict = rounds::judge_gate(&setup, &summary, &survey, local.as_ref());
+    let exit = gate::status_code(&summary, &survey.reviewers);
+    if cx.global.json {
+        let mut answer =
+            view::envelope("status", exit, &summary, view::status(&desk, &summary, &survey, Some(verdict)));
+        answer.retry_after_s = (exit == 12).then(|| desk.settings.poll_max.as_secs().max(1));
+        output::json(&answer);
+    } else {
+        view::print(&desk, &summary, &survey, Some(&verdict));
+        output::stdout(&format!("next: {}\n", view::next(exit, &summary)));
+    }
+    Ok(exit)
+}

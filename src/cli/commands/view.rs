@@ -1,0 +1,93 @@
+//! What `status`, `run` and `gate` have in common: the answer as JSON and as text.
+
+use crate::cli::look::Desk;
+use crate::cli::output;
+use crate::engine::survey::Survey;
+use crate::report::json::{Counts, Envelope, PrView, ReviewerView, SCHEMA_VERSION, StatusView};
+use crate::report::table;
+use crate::review::note::{Signal, Standing};
+use crate::review::summary::Summary;
+use crate::review::verdict::Gate;
+
+/// Notices that people should see: who was not listened to, notices no rule knows, a loosened gate.
+pub(super) fn notes(desk: &Desk, survey: &Survey) -> Vec<String> {
+    let mut notes = desk.notes.clone();
+    for untrusted in &survey.untrusted {
+        notes.push(format!(
+            "not listened to: {} by {}",
+            untrusted.title,
+            untrusted.login.as_ref().map_or("a deleted account", |login| login.as_str())
+        ));
+    }
+    for note in survey.notes.iter().filter(|note| matches!(note.standing, Standing::Reviewer(_))) {
+        for signal in &note.said.signals {
+            if let Signal::Unknown(text) = signal {
+                let who = note.said.reviewer.clone().unwrap_or_default();
+                notes.push(format!("{who} says something no rule knows: {text}"));
+            }
+        }
+    }
+    notes
+}
+
+/// Builds the common part.
+pub(super) fn status(desk: &Desk, summary: &Summary, survey: &Survey, gate: Option<Gate>) -> StatusView {
+    StatusView {
+        counts: Counts::of(summary, survey.untrusted.len()),
+        findings: summary.comments.values().map(|entry| entry.finding.clone()).collect(),
+        reviewers: survey.reviewers.each.iter().map(ReviewerView::of).collect(),
+        gate,
+        notes: notes(desk, survey),
+    }
+}
+
+/// Wraps an answer.
+pub(super) fn envelope<T: serde::Serialize>(
+    command: &'static str,
+    exit: u8,
+    summary: &Summary,
+    more: T,
+) -> Envelope<T> {
+    Envelope {
+        schema_version: SCHEMA_VERSION,
+        command,
+        exit,
+        pr: Some(PrView::of(summary)),
+        next: next(exit, summary),
+        retry_after_s: None,
+        error: None,
+        more,
+    }
+}
+
+/// Returns the one command to run next.
+pub(super) fn next(exit: u8, summary: &Summary) -> String {
+    let first = summary.open_blocking().next().map(|entry| entry.finding.id);
+    match (exit, first) {
+        (0, _) => "pushback gate".to_owned(),
+        (10 | 11 | 13, _) => "pushback run".to_owned(),
+        (12, _) => "pushback run --wait 30m".to_owned(),
+        (14, Some(id)) => format!("pushback show {id}"),
+        _ => "pushback gate".to_owned(),
+    }
+}
+
+/// Prints head line, findings, reviewers, gate and notes.
+pub(super) fn print(desk: &Desk, summary: &Summary, survey: &Survey, gate: Option<&Gate>) {
+    let width = output::width();
+    let pr = &survey.obs.pr;
+    let mut text = format!("{} {} ({} → {}, head {})\n", desk.pr, pr.title, pr.head_branch, pr.base, pr.head.short());
+    text.push_str(&format!("{}\n\n", pr.url));
+    text.push_str(&table::findings(summary, width));
+    text.push('\n');
+    text.push_str(&table::reviewers(&survey.reviewers, width));
+    if let Some(gate) = gate {
+        text.push('\n');
+        text.push_str(&table::gate(gate, width));
+    }
+    for note in notes(desk, survey) {
+        text.push_str(&format!("\nnote: {note}"));
+    }
+    text.push('\n');
+    output::shown(&text);
+}

@@ -1,0 +1,343 @@
+//! Builds adapters and settings for a pull request: the one place where rings meet.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use camino::{Utf8Path, Utf8PathBuf};
+
+use super::Context;
+use super::failure::{Failure, Kind};
+use super::place::{self, Meant, Place};
+use super::token;
+use crate::agent::prompt::Prompts;
+use crate::agent::{self, CommandAgent};
+use crate::config::layers::{Layers, Origin, parse};
+use crate::config::rules;
+use crate::config::settings::Settings;
+use crate::engine::survey::{self, Survey};
+use crate::engine::{Ports, Setup, rounds};
+use crate::github::{Api, Github};
+use crate::ports::{Agent, Event, Forge, Loaded, Reporter, Store};
+use crate::process::Supervisor;
+use crate::review::classify::Rules;
+use crate::review::guard::Guard;
+use crate::review::ids::PrRef;
+use crate::review::observation::Observation;
+use crate::review::summary::Summary;
+use crate::store::{self, FileStore};
+use crate::verify::Commands;
+
+/// Time between two writes that make content, on a real forge.
+const WRITE_GAP: Duration = Duration::from_secs(1);
+/// Name of the configuration file.
+pub const CONFIG_FILE: &str = ".pushback.toml";
+
+/// Everything that is known before a use case starts.
+pub struct Desk {
+    /// Where we are.
+    pub place: Place,
+    /// The pull request.
+    pub pr: PrRef,
+    /// Settings.
+    pub settings: Settings,
+    /// Settings with their sources.
+    pub layers: Layers,
+    /// Rules.
+    pub rules: Rules,
+    /// Guarded paths.
+    pub guard: Guard,
+    /// Forge.
+    pub forge: Github,
+    /// State.
+    pub store: FileStore,
+    /// The first complete reading.
+    pub obs: Observation,
+    /// Things worth telling, for example policy keys that a worktree file cannot set.
+    pub notes: Vec<String>,
+}
+
+/// Reads the pull request and the configuration that is in force for it.
+pub fn desk(cx: &Context, command: &str) -> Result<Desk, Failure> {
+    let place = place::place(&cx.global)?;
+    let api = place::connect(&place, &cx.global, cx.clock.clone())?;
+    let (meant, obs, default_file) = read(cx, &place, &api)?;
+    let pr = PrRef { host: place.host.clone(), slug: meant.slug.clone(), number: meant.number };
+    store::remember_pull(place.tree.common_dir(), &place.host, &place.remote_branch, &meant.slug, meant.number);
+    let (layers, notes) = layers(place.tree.common_dir(), &place.found.toplevel, default_file.as_deref())?;
+    let settings = Settings::from_layers(&layers);
+    let rules = rules(&layers)?;
+    let guard = guard(&settings)?;
+    let branch = obs.pr.head_branch.clone();
+    let place = Place { tree: place.tree.for_pr(&place.remote, &branch)?, ..place };
+    let forge = Github::new(api, pr.clone(), write_gap(cx));
+    let store = FileStore::new(place.tree.common_dir(), &place.found.toplevel, pr.clone(), command)?;
+    Ok(Desk { place, pr, settings, layers, rules, guard, forge, store, obs, notes })
+}
+
+/// A loopback forge is a test's or the demo's and counts no writes.
+fn write_gap(cx: &Context) -> Duration {
+    let base = cx.global.api_url.clone().or_else(|| std::env::var("PUSHBACK_API_URL").ok()).unwrap_or_default();
+    let local = ["http://127.0.0.1", "http://localhost", "http://[::1]"].iter().any(|start| base.starts_with(start));
+    if local { Duration::ZERO } else { WRITE_GAP }
+}
+
+/// Finds the pull request and reads it, side by side where the pull request is known from before.
+fn read(cx: &Context, place: &Place, api: &Arc<Api>) -> Result<(Meant, Observation, Option<String>), Failure> {
+    let named = place::named(place, &cx.global)?;
+    let remembered = store::recall_pull(place.tree.common_dir(), &place.host, &place.remote_branch)
+        .filter(|(slug, _)| place.slugs.iter().any(|known| known.same(slug)))
+        .map(|(slug, number)| Meant { slug, number });
+    let (meant, checked) = match (named, remembered) {
+        (Some(meant), _) => (meant, true),
+        (None, Some(meant)) => (meant, false),
+        (None, None) => (place::find(place, api)?, true),
+    };
+    let observe = |meant: &Meant| -> Result<Observation, Failure> {
+        let pr = PrRef { host: place.host.clone(), slug: meant.slug.clone(), number: meant.number };
+        Ok(Github::new(api.clone(), pr, Duration::ZERO).observe(cx.depth)?)
+    };
+    let (obs, found, file) = std::thread::scope(|scope| {
+        let obs = scope.spawn(|| observe(&meant));
+        let found = (!checked).then(|| scope.spawn(|| place::find(place, api)));
+        let file = api.contents(&meant.slug, CONFIG_FILE, None);
+        let joined = |handle: Result<Result<Observation, Failure>, _>| handle.unwrap_or_else(|_| Err(broken()));
+        let found = found.map(|handle| handle.join().unwrap_or_else(|_| Err(broken())));
+        (joined(obs.join()), found, file)
+    });
+    match found {
+        Some(Err(failure)) => return Err(failure),
+        Some(Ok(now)) if now != meant => {
+            let file = api.contents(&now.slug, CONFIG_FILE, None)?;
+            return Ok((now.clone(), observe(&now)?, file));
+        }
+        Some(Ok(_)) | None => {}
+    }
+    Ok((meant, obs?, file?))
+}
+
+fn broken() -> Failure {
+    Failure::new(Kind::Internal, "a reader ended by a panic", "report this with the log")
+}
+
+/// Reads the user's file, a trusted worktree file, and takes the default branch's text.
+pub fn layers(
+    common_dir: &Utf8Path,
+    toplevel: &Utf8Path,
+    default_file: Option<&str>,
+) -> Result<(Layers, Vec<String>), Failure> {
+    let mut files = Vec::new();
+    let mut notes = Vec::new();
+    if let Some((path, text)) = user_file()? {
+        files.push((Origin::User, parse(path.as_str(), &text)?));
+    }
+    if let Some(text) = default_file {
+        files.push((Origin::DefaultBranch, parse(&format!("{CONFIG_FILE} of the default branch"), text)?));
+    }
+    let path = toplevel.join(CONFIG_FILE);
+    let here = std::fs::read(&path).ok().filter(|bytes| default_file.map(str::as_bytes) != Some(bytes));
+    if let Some(bytes) = here {
+        let in_ci = std::env::var_os("CI").is_some_and(|value| !value.is_empty());
+        if !in_ci && store::is_trusted(common_dir, &bytes)? {
+            let layer = parse(path.as_str(), &String::from_utf8_lossy(&bytes))?;
+            files.push((Origin::TrustedWorktree, layer));
+        } else {
+            notes.push(format!("{CONFIG_FILE} of this worktree differs from the default branch's and is not used"));
+        }
+    }
+    let mut layers = Layers::merge(files);
+    if let Ok(name) = std::env::var("PUSHBACK_AGENT")
+        && !name.is_empty()
+    {
+        let layer = parse("PUSHBACK_AGENT", &format!("[agent]\nname = {}", toml::Value::String(name)))?;
+        let checked = Layers::merge(vec![(Origin::Call, layer)]);
+        if let Some((value, _)) = checked.get("agent.name") {
+            layers.set("agent.name", value);
+        }
+    }
+    if !layers.ignored.is_empty() {
+        notes.push(format!("a worktree file cannot set: {}", layers.ignored.join(", ")));
+    }
+    Ok((layers, notes))
+}
+
+fn user_file() -> Result<Option<(Utf8PathBuf, String)>, Failure> {
+    let named = std::env::var("PUSHBACK_CONFIG").ok().filter(|text| !text.is_empty()).map(Utf8PathBuf::from);
+    let given = named.is_some();
+    let path = match named {
+        Some(path) => path,
+        None => match config_home() {
+            Some(home) => home.join("pushback").join("config.toml"),
+            None => return Ok(None),
+        },
+    };
+    match std::fs::read_to_string(&path) {
+        Ok(text) => Ok(Some((path, text))),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound && !given => Ok(None),
+        Err(error) => {
+            Err(Failure::usage(format!("could not read {path}: {error}"), "mend the file, or unset PUSHBACK_CONFIG"))
+        }
+    }
+}
+
+fn config_home() -> Option<Utf8PathBuf> {
+    use etcetera::BaseStrategy as _;
+    let base = etcetera::choose_base_strategy().ok()?;
+    Utf8PathBuf::try_from(base.config_dir()).ok()
+}
+
+/// Compiles the rules, the user's first.
+pub fn rules(layers: &Layers) -> Result<Rules, Failure> {
+    let policy = Settings::from_layers(layers).policy;
+    Rules::compile(rules::builtin(), &rules::user_rules(layers), &rules::overrides(&policy))
+        .map_err(|bad| Failure::usage(bad.to_string(), "mend the pattern; `severity.rule` takes a regular expression"))
+}
+
+fn guard(settings: &Settings) -> Result<Guard, Failure> {
+    Guard::new(&settings.policy.gate.protected, &settings.verify.frozen).map_err(|bad| {
+        Failure::usage(format!("`{}` is no glob: {}", bad.pattern, bad.why), "mend `gate.protected` or `verify.frozen`")
+    })
+}
+
+impl Desk {
+    /// Returns what does not change during a use case.
+    pub fn setup(&self, spec: Option<String>) -> Setup<'_> {
+        Setup {
+            rules: &self.rules,
+            policy: &self.settings.policy,
+            guard: &self.guard,
+            pr: self.pr.clone(),
+            branch: self.place.branch.clone(),
+            spec,
+            spec_paths: self.settings.spec.clone(),
+            verify_commands: self.settings.verify.commands.clone(),
+            retries: self.settings.verify.retries,
+            frozen: self.settings.verify.frozen.clone(),
+            poll_min: self.settings.poll_min,
+            poll_max: self.settings.poll_max,
+        }
+    }
+
+    /// Makes the verifier.
+    pub fn verifier(&self, cx: &Context) -> Result<Commands, Failure> {
+        let verify = &self.settings.verify;
+        Ok(Commands {
+            lines: verify.commands.clone(),
+            timeout: verify.timeout,
+            env: verify.env.clone(),
+            secrets: token::secrets(),
+            worktree: self.place.found.toplevel.clone(),
+            runs: self.store.log_dir()?,
+            supervisor: Supervisor::this_program(),
+            stop: cx.stop(),
+        })
+    }
+
+    /// Makes the editor; `None` when none is configured or installed.
+    pub fn agent(&self, cx: &Context) -> Result<Option<Box<dyn Agent>>, Failure> {
+        let agent = &self.settings.agent;
+        let path = std::env::var("PATH").unwrap_or_default();
+        let command = match agent.name.as_deref() {
+            Some("command") if agent.command.is_empty() => {
+                return Err(Failure::usage(
+                    "`agent.name` is \"command\" and `agent.command` is empty",
+                    "set `agent.command = [\"program\", \"argument\"]`",
+                ));
+            }
+            Some("command") => agent.command.clone(),
+            None if !agent.command.is_empty() => agent.command.clone(),
+            Some(name) => {
+                let why = format!("this version drives no `{name}` by itself");
+                return Err(Failure::usage(
+                    why,
+                    "set `agent.name = \"command\"` and `agent.command` to a program that reads the brief on stdin",
+                ));
+            }
+            None => {
+                let found = agent::detect(&path);
+                if !found.is_empty() {
+                    cx.printer.tell(Event::Line(format!(
+                        "installed here: {}; set `agent.command` to a program that starts one of them",
+                        found.join(", ")
+                    )));
+                }
+                return Ok(None);
+            }
+        };
+        let prompts = config_home().map(|home| home.join("pushback").join("prompts")).filter(|dir| dir.is_dir());
+        Ok(Some(Box::new(CommandAgent::new(agent::Setup {
+            command,
+            wrap: agent.wrap.clone(),
+            timeout: agent.timeout,
+            silence: Some(agent.silent),
+            env: agent.env.clone(),
+            secrets: token::secrets(),
+            worktree: self.place.found.toplevel.clone(),
+            runs: self.store.log_dir()?,
+            prompts: Prompts::new(prompts),
+            supervisor: Supervisor::this_program(),
+            stop: cx.stop(),
+        }))))
+    }
+
+    /// Loads state without the lock; what is not there is rebuilt in memory.
+    pub fn summary(&self, ports: &Ports<'_>, setup: &Setup<'_>) -> Result<Summary, Failure> {
+        Ok(match self.store.load(None)? {
+            Loaded::Known(summary) => *summary,
+            Loaded::Absent | Loaded::Bad { .. } => rounds::rebuilt(ports, setup, &self.obs)?,
+        })
+    }
+}
+
+/// Reads the configuration that is in force here, without a pull request.
+pub fn config(cx: &Context) -> Result<(Layers, Vec<String>), Failure> {
+    let place = place::place(&cx.global)?;
+    let api = place::connect(&place, &cx.global, cx.clock.clone())?;
+    let (file, note) = match api.contents(&place.slugs[0], CONFIG_FILE, None) {
+        Ok(file) => (file, None),
+        Err(error) => (None, Some(format!("the default branch's {CONFIG_FILE} could not be read: {error}"))),
+    };
+    let (layers, mut notes) = layers(place.tree.common_dir(), &place.found.toplevel, file.as_deref())?;
+    notes.extend(note);
+    rules(&layers)?;
+    Ok((layers, notes))
+}
+
+/// Guesses the test command of a project, for a hint.
+pub fn suggest_tests(top: &Utf8Path) -> Option<&'static str> {
+    let known = [
+        ("Cargo.toml", "cargo test"),
+        ("package.json", "npm test"),
+        ("pyproject.toml", "pytest"),
+        ("setup.py", "pytest"),
+        ("go.mod", "go test ./..."),
+        ("justfile", "just test"),
+        ("Makefile", "make test"),
+    ];
+    known.iter().find(|(file, _)| top.join(file).is_file()).map(|(_, command)| *command)
+}
+
+/// One look of a command that only reads: state is saved when the lock is free and nothing came between.
+pub fn look(cx: &Context, desk: &Desk) -> Result<(Summary, Survey), Failure> {
+    let verifier = desk.verifier(cx)?;
+    let ports = Ports {
+        forge: &desk.forge,
+        tree: &desk.place.tree,
+        agent: None,
+        verifier: &verifier,
+        store: &desk.store,
+        clock: &*cx.clock,
+        reporter: &cx.printer,
+    };
+    let setup = desk.setup(None);
+    let before = desk.store.load(None)?;
+    let mut summary = desk.summary(&ports, &setup)?;
+    let survey = survey::digest(&ports, &setup, &mut summary, desk.obs.clone(), cx.depth)?;
+    let may_save = !cx.global.dry_run && !matches!(before, Loaded::Bad { .. });
+    if may_save
+        && let Ok(held) = desk.store.lock()
+        && desk.store.load(Some(&held))? == before
+    {
+        desk.store.save(&held, &summary)?;
+    }
+    Ok((summary, survey))
+}

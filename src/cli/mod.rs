@@ -1,0 +1,94 @@
+//! The command line: arguments in, exit code out. Adapters are built here and nowhere else.
+
+pub mod args;
+mod commands;
+mod failure;
+mod look;
+mod offline;
+mod output;
+mod place;
+mod token;
+
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use clap::Parser as _;
+
+use self::args::{Cli, Command, Global};
+use self::failure::{Failure, Kind};
+use crate::ports::{Clock, Depth};
+use crate::process::clock::SystemClock;
+use crate::process::signals::Signals;
+use crate::report::printer::{Printer, Verbosity};
+
+/// What every command needs.
+pub(crate) struct Context {
+    pub(crate) global: Global,
+    pub(crate) clock: Arc<dyn Clock + Send + Sync>,
+    pub(crate) signals: Signals,
+    pub(crate) printer: Printer,
+    pub(crate) depth: Depth,
+}
+
+impl Context {
+    /// Returns the question whether a signal asked us to stop.
+    pub(crate) fn stop(&self) -> std::rc::Rc<dyn Fn() -> bool> {
+        let signals = self.signals.clone();
+        std::rc::Rc::new(move || signals.caught().is_some())
+    }
+}
+
+/// Runs the program.
+pub fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            // clap prints help to stdout and errors to stderr; a closed pipe is no failure.
+            let _ = error.print();
+            return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
+        }
+    };
+    let name = commands::name(&cli.command);
+    let json = cli.global.json;
+    match prepared(cli) {
+        Ok(exit) => ExitCode::from(exit),
+        Err(failure) => ExitCode::from(output::failure(name, json, &failure)),
+    }
+}
+
+fn prepared(cli: Cli) -> Result<u8, Failure> {
+    logs();
+    let internal = |why: String| Failure::new(Kind::Internal, why, "run the command again");
+    if rustls::crypto::CryptoProvider::get_default().is_none() {
+        // Fails only when another one was installed meanwhile, which is as good.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+    }
+    let signals = Signals::install().map_err(|error| internal(format!("could not catch signals: {error}")))?;
+    let verbosity = match (cli.global.quiet, cli.global.verbose) {
+        (true, _) => Verbosity::Quiet,
+        (false, 0) => Verbosity::Normal,
+        (false, _) => Verbosity::Verbose,
+    };
+    let depth = match cli.command {
+        Command::Gate(_) | Command::Run(_) => Depth::Full,
+        _ => Depth::Warm,
+    };
+    let cx = Context {
+        global: cli.global,
+        clock: Arc::new(SystemClock::new(signals.clone())),
+        signals,
+        printer: Printer::new(verbosity),
+        depth,
+    };
+    let exit = commands::dispatch(&cx, cli.command)?;
+    Ok(cx.signals.exit_code().unwrap_or(exit))
+}
+
+/// `PUSHBACK_LOG` turns on the program's own log, on stderr.
+fn logs() {
+    if let Ok(filter) = std::env::var("PUSHBACK_LOG") {
+        let filter = tracing_subscriber::EnvFilter::new(filter);
+        // A second subscriber in one process is the tests' doing.
+        let _ = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).try_init();
+    }
+}

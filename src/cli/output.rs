@@ -1,0 +1,63 @@
+//! What commands print: the answer on stdout, everything else on stderr. A closed pipe ends quietly.
+
+use std::io::Write;
+
+use serde::Serialize;
+
+use super::failure::Failure;
+use crate::report::clean::clean;
+use crate::report::json::{Envelope, ErrorView, Nothing, SCHEMA_VERSION};
+
+/// Prints the answer as it is.
+pub(crate) fn stdout(text: &str) {
+    // A reader that closed the pipe has seen enough.
+    let _ = anstream::stdout().write_all(text.as_bytes());
+}
+
+/// Prints text that holds words from outside.
+pub(crate) fn shown(text: &str) {
+    stdout(&clean(text));
+}
+
+/// Prints one JSON object.
+pub(crate) fn json<T: Serialize>(value: &T) {
+    let text = serde_json::to_string_pretty(value).unwrap_or_default();
+    let _ = writeln!(std::io::stdout(), "{text}");
+}
+
+/// Prints a failure and returns its exit code.
+pub(crate) fn failure(command: &'static str, as_json: bool, failure: &Failure) -> u8 {
+    let exit = failure.kind.exit();
+    if as_json {
+        json(&Envelope {
+            schema_version: SCHEMA_VERSION,
+            command,
+            exit,
+            pr: None,
+            next: String::new(),
+            retry_after_s: failure.retry_after_s,
+            error: Some(ErrorView {
+                kind: failure.kind.as_str(),
+                message: failure.message.clone(),
+                hint: failure.hint.clone(),
+            }),
+            more: Nothing {},
+        });
+    }
+    let _ = writeln!(anstream::stderr(), "error: {}", clean(&failure.message));
+    if !failure.hint.is_empty() {
+        let _ = writeln!(anstream::stderr(), "  hint: {}", clean(&failure.hint));
+    }
+    exit
+}
+
+/// Returns the width to lay tables out in.
+pub(crate) fn width() -> u16 {
+    use std::io::IsTerminal;
+    let columns = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok());
+    let terminal = || {
+        let out = std::io::stdout();
+        out.is_terminal().then(|| rustix::termios::tcgetwinsize(&out).ok().map(|size| size.ws_col)).flatten()
+    };
+    columns.or_else(terminal).filter(|width| *width >= 40).unwrap_or(120)
+}

@@ -1,0 +1,267 @@
+//! Where we are: worktree, branch, remote, repository; and which pull request is meant.
+
+use std::sync::Arc;
+
+use camino::{Utf8Path, Utf8PathBuf};
+
+use super::args::Global;
+use super::failure::{Failure, Kind};
+use super::token;
+use crate::git::GitWorktree;
+use crate::git::discover::{Discovered, Head, PushTarget, Remote};
+use crate::github::{self, Api, Bounds, Candidate, Connection};
+use crate::ports::Clock;
+use crate::review::ids::{PrNumber, RepoSlug};
+use crate::review::observation::PrState;
+use crate::store;
+
+/// The longest a single command waits for a rate limit.
+const MAX_WAIT: std::time::Duration = std::time::Duration::from_secs(60);
+
+/// A worktree and what it is about.
+pub struct Place {
+    /// Worktree.
+    pub tree: GitWorktree,
+    /// What git says of it.
+    pub found: Discovered,
+    /// Host of the remote.
+    pub host: String,
+    /// Repositories in which the pull request may be, likeliest first.
+    pub slugs: Vec<RepoSlug>,
+    /// Remote that is pushed to.
+    pub remote: String,
+    /// Owner of the head branch.
+    pub head_owner: String,
+    /// Head branch on the remote.
+    pub remote_branch: String,
+    /// Local branch.
+    pub branch: String,
+}
+
+impl Place {
+    /// Returns the local branch's commit.
+    pub fn local_head(&self) -> Option<crate::review::ids::Sha> {
+        match &self.found.head {
+            Head::Branch { sha, .. } | Head::Detached(sha) => Some(sha.clone()),
+            Head::Unborn(_) => None,
+        }
+    }
+}
+
+/// Looks around from the given folder.
+pub fn place(global: &Global) -> Result<Place, Failure> {
+    let dir = global.dir.clone().unwrap_or_else(|| Utf8PathBuf::from("."));
+    let tree = GitWorktree::open(&dir).map_err(|error| {
+        Failure::usage(
+            format!("{} is not in a git worktree: {}", shown(&dir), error.why),
+            "go into the worktree of the branch, or pass `-C DIR`",
+        )
+    })?;
+    let found = tree.discover()?;
+    let (branch, remote_branch) = branch_of(&found, global)?;
+    let remote = push_remote(&found, global)?;
+    let slugs = slugs(&found, &remote, global)?;
+    let head_owner = remote
+        .push_slug
+        .as_ref()
+        .or(remote.slug.as_ref())
+        .map_or_else(|| slugs[0].owner.clone(), |slug| slug.owner.clone());
+    let host = host(&remote, global)?;
+    Ok(Place { tree, found, host, slugs, remote: remote.name, head_owner, remote_branch, branch })
+}
+
+fn shown(dir: &Utf8Path) -> String {
+    if dir == "." { "this folder".to_owned() } else { format!("`{dir}`") }
+}
+
+/// A detached HEAD or an unborn branch stands for no pull request, unless one is named for reading.
+fn branch_of(found: &Discovered, global: &Global) -> Result<(String, String), Failure> {
+    match &found.head {
+        Head::Branch { name, .. } => Ok((name.clone(), found.remote_branch.clone().unwrap_or_else(|| name.clone()))),
+        Head::Detached(sha) if global.pr.is_some() => Ok((String::new(), sha.to_string())),
+        Head::Detached(sha) => Err(Failure::usage(
+            format!("HEAD is detached at {}", sha.short()),
+            "check the pull request's branch out with `git switch BRANCH`, or name it with `--pr N`",
+        )),
+        Head::Unborn(name) => Err(Failure::usage(
+            format!("branch `{name}` has no commit yet"),
+            "commit, push and open a pull request first",
+        )),
+    }
+}
+
+fn push_remote(found: &Discovered, global: &Global) -> Result<Remote, Failure> {
+    let wanted: Option<RepoSlug> = named_repo(global)?;
+    let fits =
+        |remote: &&Remote| wanted.as_ref().is_some_and(|slug| remote.slug.as_ref().is_some_and(|own| own.same(slug)));
+    match &found.push {
+        PushTarget::One(remote) => Ok(remote.clone()),
+        PushTarget::Several(_) if found.remotes.iter().filter(fits).count() == 1 => {
+            found.remotes.iter().find(fits).cloned().ok_or_else(|| no_remote())
+        }
+        PushTarget::Several(remotes) => {
+            let names: Vec<String> = remotes.iter().map(|remote| format!("{} ({})", remote.name, remote.url)).collect();
+            Err(Failure::usage(
+                format!("the branch could go to several remotes: {}", names.join(", ")),
+                "push it with `git push -u REMOTE BRANCH`, or name the repository with `--repo OWNER/REPO`",
+            ))
+        }
+        PushTarget::None => Err(no_remote()),
+    }
+}
+
+fn no_remote() -> Failure {
+    Failure::usage("the repository has no remote", "add one with `git remote add origin URL` and push the branch")
+}
+
+fn named_repo(global: &Global) -> Result<Option<RepoSlug>, Failure> {
+    if let Some(text) = &global.repo {
+        let slug = text
+            .parse()
+            .map_err(|_| Failure::usage(format!("`{text}` is not OWNER/REPO"), "give for example `--repo octo/app`"))?;
+        return Ok(Some(slug));
+    }
+    Ok(url_parts(global).map(|(_, slug, _)| slug))
+}
+
+/// Takes a pull request's address apart: host, repository, number.
+fn url_parts(global: &Global) -> Option<(String, RepoSlug, u64)> {
+    let text = global.pr.as_deref()?.split_once("://")?.1;
+    let mut parts = text.split(['/', '?', '#']);
+    let host = parts.next()?.to_ascii_lowercase();
+    let slug = format!("{}/{}", parts.next()?, parts.next()?).parse().ok()?;
+    let (kind, number) = (parts.next()?, parts.next()?);
+    (kind == "pull").then_some(())?;
+    Some((host, slug, number.parse().ok()?))
+}
+
+fn slugs(found: &Discovered, remote: &Remote, global: &Global) -> Result<Vec<RepoSlug>, Failure> {
+    if let Some(slug) = named_repo(global)? {
+        return Ok(vec![slug]);
+    }
+    let same_host = |other: &&Remote| other.host == remote.host;
+    let base = found.remotes.iter().filter(|r| r.base);
+    let upstream = found.remotes.iter().filter(|r| r.name == "upstream");
+    let mut slugs: Vec<RepoSlug> = Vec::new();
+    for candidate in base.chain(upstream).filter(same_host).chain(std::iter::once(remote)) {
+        if let Some(slug) = &candidate.slug
+            && !slugs.iter().any(|known| known.same(slug))
+        {
+            slugs.push(slug.clone());
+        }
+    }
+    if slugs.is_empty() {
+        let why = format!("remote {} ({}) names no repository of a forge", remote.name, remote.url);
+        return Err(Failure::usage(why, "name it with `--repo OWNER/REPO`"));
+    }
+    Ok(slugs)
+}
+
+fn host(remote: &Remote, global: &Global) -> Result<String, Failure> {
+    if let Some((host, ..)) = url_parts(global) {
+        return Ok(host);
+    }
+    match (&remote.host, &global.repo) {
+        (Some(host), _) => Ok(host.clone()),
+        (None, Some(_)) => Ok("github.com".to_owned()),
+        (None, None) => Err(Failure::usage(
+            format!("remote {} ({}) has no host", remote.name, remote.url),
+            "name the repository with `--repo OWNER/REPO`",
+        )),
+    }
+}
+
+/// Prepares the forge's API; sends nothing.
+pub fn connect(place: &Place, global: &Global, clock: Arc<dyn Clock + Send + Sync>) -> Result<Arc<Api>, Failure> {
+    let bad = |error: github::BadBase| {
+        Failure::usage(
+            format!("`{}` cannot be the API base: {}", error.address, error.why),
+            "mend `--api-url` or PUSHBACK_API_URL",
+        )
+    };
+    let own = github::api_base(&place.host).map_err(bad)?;
+    let variable = |name: &str| std::env::var(name).ok().filter(|text| !text.is_empty());
+    let by_hand =
+        global.api_url.clone().or_else(|| variable("PUSHBACK_API_URL")).or_else(|| variable("GITHUB_API_URL"));
+    let base = match &by_hand {
+        Some(text) => github::parse_base(text).map_err(bad)?,
+        None => own.clone(),
+    };
+    let graphql = match variable("GITHUB_GRAPHQL_URL")
+        .filter(|_| global.api_url.is_none() && variable("PUSHBACK_API_URL").is_none())
+    {
+        Some(text) => github::parse_base(&text).map_err(bad)?,
+        None => github::graphql_url(&base),
+    };
+    let own_base = base.origin() == own.origin();
+    let cache_dir = store::repo_cache(place.tree.common_dir(), &place.host, &place.slugs[0]).ok();
+    let connection = Connection {
+        api_base: base,
+        graphql,
+        token: token::source(&place.host, own_base),
+        cache_dir,
+        max_wait: MAX_WAIT,
+        bounds: Bounds::default(),
+        clock,
+    };
+    Api::connect(connection).map(Arc::new).map_err(bad)
+}
+
+/// The pull request that is meant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Meant {
+    /// Repository.
+    pub slug: RepoSlug,
+    /// Number.
+    pub number: PrNumber,
+}
+
+/// Returns the pull request named by the caller.
+pub fn named(place: &Place, global: &Global) -> Result<Option<Meant>, Failure> {
+    let Some(text) = &global.pr else {
+        return Ok(place.found.pull.map(|n| Meant { slug: place.slugs[0].clone(), number: PrNumber(n) }));
+    };
+    if let Some((_, slug, number)) = url_parts(global) {
+        return Ok(Some(Meant { slug, number: PrNumber(number) }));
+    }
+    let number = text.trim_start_matches('#').parse().map_err(|_| {
+        Failure::usage(
+            format!("`{text}` is neither a pull request's number nor its address"),
+            "give for example `--pr 12`",
+        )
+    })?;
+    Ok(Some(Meant { slug: place.slugs[0].clone(), number: PrNumber(number) }))
+}
+
+/// Asks the forge which open pull request has this branch as its head.
+pub fn find(place: &Place, api: &Api) -> Result<Meant, Failure> {
+    let mut ended = None;
+    for slug in &place.slugs {
+        let all = api.pulls_for(slug, &place.head_owner, &place.remote_branch)?;
+        let open: Vec<&Candidate> = all.iter().filter(|pull| pull.state == PrState::Open).collect();
+        match open.as_slice() {
+            [] => ended = ended.or_else(|| all.first().map(|pull| (slug.clone(), pull.number, pull.state))),
+            [one] => return Ok(Meant { slug: slug.clone(), number: one.number }),
+            several => {
+                let list: Vec<String> =
+                    several.iter().map(|pull| format!("#{} (into {})", pull.number, pull.base)).collect();
+                return Err(Failure::usage(
+                    format!("branch `{}` has several open pull requests: {}", place.remote_branch, list.join(", ")),
+                    "name one with `--pr N`",
+                ));
+            }
+        }
+    }
+    let known: Vec<String> = place.slugs.iter().map(ToString::to_string).collect();
+    let mut why = format!(
+        "branch `{}` of {} has no open pull request in {}",
+        place.remote_branch,
+        place.head_owner,
+        known.join(" or ")
+    );
+    if let Some((slug, number, state)) = ended {
+        let state = if state == PrState::Merged { "merged" } else { "closed" };
+        why.push_str(&format!("; {slug}#{number} is {state}"));
+    }
+    Err(Failure::new(Kind::Usage, why, "push the branch and open one (`gh pr create`), or name one with `--pr N`"))
+}

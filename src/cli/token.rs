@@ -1,0 +1,67 @@
+//! Which token is used, and that it goes to its own host only. Never shown, never stored.
+
+use std::process::{Command, Stdio};
+
+use secrecy::SecretString;
+
+use crate::github::{TokenSource, Wanted};
+
+/// Variables of github.com and of `*.ghe.com`.
+const CLOUD: [&str; 2] = ["GH_TOKEN", "GITHUB_TOKEN"];
+/// Variables of other hosts.
+const ENTERPRISE: [&str; 2] = ["GH_ENTERPRISE_TOKEN", "GITHUB_ENTERPRISE_TOKEN"];
+/// The program's own variable; goes to whatever API base is set.
+pub const OWN: &str = "PUSHBACK_TOKEN";
+
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().map(|text| text.trim().to_owned()).filter(|text| !text.is_empty())
+}
+
+/// Returns every token our own variables hold: no child and no report may carry one of them.
+pub fn secrets() -> Vec<SecretString> {
+    let names = CLOUD.iter().chain(&ENTERPRISE).chain(&[OWN, "PUSHBACK_REVIEWER_TOKEN"]);
+    names.filter_map(|name| variable(name)).map(SecretString::from).collect()
+}
+
+/// Returns the variables that may hold a host's token, besides our own.
+pub fn variables(host: &str) -> [&'static str; 2] {
+    if host == "github.com" || host.ends_with(".ghe.com") { CLOUD } else { ENTERPRISE }
+}
+
+fn from_gh(host: &str) -> Option<String> {
+    let output = Command::new("gh")
+        .args(["auth", "token", "--hostname", host])
+        .env("GH_PROMPT_DISABLED", "1")
+        .stdin(Stdio::null())
+        .stderr(Stdio::null())
+        .output()
+        .ok()?;
+    let text = String::from_utf8(output.stdout).ok()?.trim().to_owned();
+    (output.status.success() && !text.is_empty()).then_some(text)
+}
+
+/// Makes the source for a host. `own_base` is false when the API base was set by hand for another host:
+/// then only our own variable is used.
+pub fn source(host: &str, own_base: bool) -> TokenSource {
+    let host = host.to_owned();
+    TokenSource::new(move |wanted| {
+        if let Some(token) = variable(OWN) {
+            return Ok(SecretString::from(token));
+        }
+        if !own_base {
+            return Err(format!(
+                "no token for this API base: set {OWN}; tokens of {host} are not sent to another host"
+            ));
+        }
+        let named = variables(&host);
+        let from_environment = named.iter().find_map(|name| variable(name));
+        // A refused token is renewed from where tokens can be renewed.
+        let token = match wanted {
+            Wanted::Current => from_environment.or_else(|| from_gh(&host)),
+            Wanted::Renewed => from_gh(&host).or(from_environment),
+        };
+        token.map(SecretString::from).ok_or_else(|| {
+            format!("no token for {host}: set {OWN} or {}, or log in with `gh auth login -h {host}`", named[0])
+        })
+    })
+}

@@ -1,0 +1,57 @@
+//! Which pull request a branch had last time, so that finding it again costs no extra round trip. A hint, never a proof.
+
+use std::collections::BTreeMap;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use serde::{Deserialize, Serialize};
+
+use super::atomic::{Durable, private_dir, read, replace};
+use super::{make_dirs, repo_dir, root_dir};
+use crate::ports::StoreError;
+use crate::review::ids::{PrNumber, RepoSlug};
+
+/// Branches remembered.
+const KEPT: usize = 200;
+/// Largest record read.
+const LIMIT: u64 = 1024 * 1024;
+
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+struct Pulls(BTreeMap<String, (RepoSlug, PrNumber)>);
+
+fn path(common_dir: &Utf8Path, host: &str) -> Utf8PathBuf {
+    root_dir(common_dir).join(format!("pulls-{}.json", host.replace([':', '/'], "_")))
+}
+
+fn load(common_dir: &Utf8Path, host: &str) -> Pulls {
+    let data = read(&path(common_dir, host), LIMIT).ok().flatten().unwrap_or_default();
+    serde_json::from_slice(&data).unwrap_or_default()
+}
+
+/// Returns the pull request that a remote branch had.
+pub fn recall_pull(common_dir: &Utf8Path, host: &str, branch: &str) -> Option<(RepoSlug, PrNumber)> {
+    load(common_dir, host).0.get(branch).cloned()
+}
+
+/// Remembers the pull request of a remote branch; failing to is no failure.
+pub fn remember_pull(common_dir: &Utf8Path, host: &str, branch: &str, slug: &RepoSlug, number: PrNumber) {
+    let mut pulls = load(common_dir, host);
+    if pulls.0.get(branch).is_some_and(|known| known == &(slug.clone(), number)) {
+        return;
+    }
+    if pulls.0.len() >= KEPT {
+        pulls.0.clear();
+    }
+    pulls.0.insert(branch.to_owned(), (slug.clone(), number));
+    let Ok(text) = serde_json::to_vec(&pulls) else { return };
+    let path = path(common_dir, host);
+    let _ = make_dirs(common_dir, path.parent().unwrap_or(&path)).and_then(|()| replace(&path, &text, Durable::No));
+}
+
+/// Returns the folder of the answers kept for a repository, made where it is missing.
+pub fn repo_cache(common_dir: &Utf8Path, host: &str, slug: &RepoSlug) -> Result<Utf8PathBuf, StoreError> {
+    let dir = repo_dir(common_dir, host, slug)?;
+    make_dirs(common_dir, &dir)?;
+    let cache = dir.join("cache");
+    private_dir(&cache)?;
+    Ok(cache)
+}
