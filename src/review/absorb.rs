@@ -5,20 +5,23 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use jiff::Timestamp;
-
 use super::anchor::{Located, Place};
 use super::comeback::{self, Relation};
 use super::commands::{self, Obeyed};
-use super::comment::{AccountKind, Channel, Comment};
+use super::comment::{Channel, Comment};
 use super::ids::{FindingId, Login, RepoPath, Sha};
-use super::note::{Found, Note, Signal, Standing};
+use super::note::{Found, Note, Standing};
 use super::observation::Observation;
-use super::policy::{Policy, ReviewerPolicy};
+use super::policy::Policy;
 use super::severity::{DecidedBy, Severity};
 use super::status::{NewFact, Status};
-use super::summary::{Entry, Finding, HeadRecord, Move, Proof, Summary};
+use super::summary::{Entry, HeadRecord, Proof, Summary};
 use super::threads;
+use build::{build, grade};
+pub(super) use view::View;
+
+mod build;
+mod view;
 
 /// Everything absorbing depends on.
 #[derive(Debug, Clone, Copy)]
@@ -99,136 +102,10 @@ impl Absorbed {
     }
 }
 
-/// An observation, indexed.
-pub(super) struct View<'a> {
-    pub(super) seen: Seen<'a>,
-    pub(super) at: Timestamp,
-    pub(super) round: u32,
-    comments: BTreeMap<(Channel, u64), &'a Comment>,
-    notes: BTreeMap<(Channel, u64), &'a Note>,
-    names: BTreeMap<(Login, AccountKind), &'a str>,
-    /// Inline notes of a thread in the order in which they were written, by the thread's first comment.
-    pub(super) threads: BTreeMap<u64, Vec<(&'a Comment, &'a Note)>>,
-    levels: BTreeMap<u64, (&'a str, Severity)>,
-}
-
-impl<'a> View<'a> {
-    fn new(round: u32, seen: Seen<'a>) -> Self {
-        let comments: BTreeMap<_, _> = seen.obs.comments.iter().map(|c| ((c.channel, c.id), c)).collect();
-        let notes: BTreeMap<_, _> = seen.notes.iter().map(|n| ((n.channel, n.id), n)).collect();
-        let mut names = BTreeMap::new();
-        for note in notes.values() {
-            if let (Standing::Reviewer(name), Some(author)) = (&note.standing, &note.author) {
-                names.insert((author.login.clone(), author.kind), name.as_str());
-            }
-        }
-        let mut view = Self {
-            seen,
-            at: seen.obs.at,
-            round,
-            comments,
-            notes,
-            names,
-            threads: BTreeMap::new(),
-            levels: BTreeMap::new(),
-        };
-        for (comment, note) in view.in_order() {
-            if comment.channel == Channel::Inline {
-                view.threads.entry(comment.root()).or_default().push((comment, note));
-            }
-            let Standing::Reviewer(name) = &note.standing else { continue };
-            for signal in &note.said.signals {
-                if let Signal::ReportsLevels(levels) = signal {
-                    // Written later is read later: the newest word stands.
-                    view.levels.extend(levels.iter().map(|(id, severity)| (*id, (name.as_str(), *severity))));
-                }
-            }
-        }
-        for thread in view.threads.values_mut() {
-            thread.sort_by_key(|(comment, _)| (comment.in_reply_to.is_some(), comment.created_at, comment.id));
-        }
-        view
-    }
-
-    /// Comments with their notes, oldest first, whatever the order of the reading.
-    pub(super) fn in_order(&self) -> Vec<(&'a Comment, &'a Note)> {
-        let mut all: Vec<(&'a Comment, &'a Note)> =
-            self.notes.iter().filter_map(|(key, note)| Some((*self.comments.get(key)?, *note))).collect();
-        // A review's inline comments come before its body, which may repeat them.
-        let time = |comment: &Comment| {
-            let review = comment.review_id.and_then(|id| self.comments.get(&(Channel::Review, id)));
-            review.map_or(comment.created_at, |review| review.created_at.min(comment.created_at))
-        };
-        all.sort_by_key(|(comment, _)| (time(comment), comment.channel, comment.id));
-        all
-    }
-
-    /// Returns the comment that carries a finding, while it exists.
-    pub(super) fn comment(&self, id: FindingId) -> Option<&'a Comment> {
-        self.comments.get(&carrier(id)).copied()
-    }
-
-    /// Returns the note on the comment that carries a finding.
-    pub(super) fn note(&self, id: FindingId) -> Option<&'a Note> {
-        self.notes.get(&carrier(id)).copied()
-    }
-
-    /// Returns who wrote a note.
-    pub(super) fn speaker(&self, note: &'a Note) -> Option<Who<'a>> {
-        match (&note.standing, &note.author) {
-            (Standing::Reviewer(name), _) => Some(Who::Reviewer(name)),
-            (_, Some(author)) => Some(self.account(&author.login, author.kind)),
-            (_, None) => None,
-        }
-    }
-
-    /// Returns who is behind an account. A tool that posts under a person's account is told by its own notes only.
-    pub(super) fn account(&self, login: &Login, kind: AccountKind) -> Who<'a> {
-        match (kind, self.names.get(&(login.clone(), kind))) {
-            (AccountKind::Bot, Some(name)) => Who::Reviewer(name),
-            (AccountKind::Bot | AccountKind::Person, _) => Who::Account(login.clone(), kind),
-        }
-    }
-
-    /// Returns who made a finding.
-    pub(super) fn author(&self, entry: &Entry) -> Who<'a> {
-        let Finding { author, author_kind, id, .. } = &entry.finding;
-        match self.note(*id).map(|note| &note.standing) {
-            Some(Standing::Reviewer(name)) => Who::Reviewer(name),
-            Some(_) => self.account(author, *author_kind),
-            None => match self.names.get(&(author.clone(), *author_kind)) {
-                Some(name) => Who::Reviewer(name),
-                None => Who::Account(author.clone(), *author_kind),
-            },
-        }
-    }
-
-    fn head(&self) -> &Sha {
-        &self.seen.obs.pr.head
-    }
-}
-
-/// Somebody who speaks, one for all accounts of a reviewer.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Who<'a> {
-    /// A known reviewer, by its rule file's name.
-    Reviewer(&'a str),
-    /// Anybody else. A person may have a bot's name.
-    Account(Login, AccountKind),
-}
-
-fn carrier(id: FindingId) -> (Channel, u64) {
-    match id {
-        FindingId::Inline(id) => (Channel::Inline, id),
-        FindingId::Review(id, _) => (Channel::Review, id),
-        FindingId::Conversation(id, _) => (Channel::Conversation, id),
-    }
-}
-
 /// Brings the summary up to an observation.
 pub fn absorb(summary: &mut Summary, seen: &Seen<'_>) -> Absorbed {
     let before = summary.clone();
-    let view = View::new(summary.round, *seen);
+    let view = View::new(summary, *seen);
     let mut out = Absorbed::default();
     take_head(summary, &view);
     take_places(summary, &view, &mut out);
@@ -381,7 +258,12 @@ struct Told<'v, 'a> {
 }
 
 fn of_carrier(summary: &Summary, channel: Channel, id: u64) -> Vec<FindingId> {
-    summary.comments.keys().copied().filter(|known| carrier(*known) == (channel, id)).collect()
+    let range = match channel {
+        Channel::Inline => FindingId::Inline(id)..=FindingId::Inline(id),
+        Channel::Review => FindingId::Review(id, 0)..=FindingId::Review(id, u32::MAX),
+        Channel::Conversation => FindingId::Conversation(id, 0)..=FindingId::Conversation(id, u32::MAX),
+    };
+    summary.comments.range(range).map(|(id, _)| *id).collect()
 }
 
 /// Gives each finding of a comment its id: the one it had, found by content, or the next free one.
@@ -432,7 +314,7 @@ fn answers_its_own<'a>(summary: &Summary, view: &View<'a>, comment: &Comment, no
 }
 
 fn insert(summary: &mut Summary, told: &Told<'_, '_>, id: FindingId, out: &mut Absorbed) {
-    let mut entry = build(summary, told, id);
+    let mut entry = build(told, id);
     let relation = comeback::relate(summary, told.view, &entry);
     comeback::link(summary, told.view, &mut entry, &relation, out);
     let what = match relation {
@@ -447,118 +329,8 @@ fn insert(summary: &mut Summary, told: &Told<'_, '_>, id: FindingId, out: &mut A
     summary.comments.insert(id, entry);
 }
 
-fn build(summary: &Summary, told: &Told<'_, '_>, id: FindingId) -> Entry {
-    let Told { view, comment, note, author_login, found } = told;
-    let (severity, decided_by) = grade(summary, told, id);
-    let anchor = comment.anchor.as_ref();
-    let made_on = anchor.and_then(|a| a.original_commit.clone()).or_else(|| comment.review_commit.clone());
-    let current = made_on.as_ref() == Some(view.head());
-    let said_end = found.end_line.or(found.line);
-    let original_line = anchor.map_or(said_end, |a| a.original_line.or(a.line));
-    // A line of another commit is never shown as a line of this one.
-    let (line, start_line) = match anchor {
-        Some(a) if a.whole_file => (None, None),
-        Some(a) if current => (a.original_line.or(a.line), a.original_start_line.or(a.start_line)),
-        Some(a) => (a.line, a.start_line),
-        None if current || made_on.is_none() => (said_end, found.line.filter(|_| found.end_line.is_some())),
-        None => (None, None),
-    };
-    let path = anchor.map(|a| a.path.clone()).or_else(|| found.path.clone());
-    let whole_file = anchor.map_or(path.is_some() && said_end.is_none(), |a| a.whole_file);
-    let why = "seen for the first time".to_owned();
-    Entry {
-        finding: Finding {
-            id,
-            severity,
-            decided_by,
-            rule: found.rule.clone(),
-            author: (*author_login).clone(),
-            author_kind: note.author.as_ref().map_or(AccountKind::Person, |author| author.kind),
-            channel: note.channel,
-            path,
-            line,
-            side: anchor.map(|a| a.side),
-            status: Status::Open,
-            needs_person: false,
-            title: found.title.clone(),
-            url: comment.url.clone(),
-            attempts: 0,
-            previous: Vec::new(),
-            why: why.clone(),
-        },
-        body_hash: found.body_hash.clone(),
-        seen_head: view.head().clone(),
-        first_head: view.head().clone(),
-        made_on,
-        start_line: start_line.filter(|start| line.is_none_or(|line| *start < line)),
-        original_line,
-        thread: (note.channel == Channel::Inline).then(|| comment.root()),
-        identity: found.identity.clone(),
-        text: found.text.clone(),
-        is_question: found.is_question,
-        whole_file,
-        regrade: None,
-        proof: None,
-        pending: None,
-        heard: Vec::new(),
-        exchanges: 0,
-        refused: None,
-        history: vec![Move { at: view.at, from: None, to: Status::Open, why, round: view.round }],
-    }
-}
-
-/// Decides the severity: the marker, remapped by the settings, then levels told elsewhere, then the configured default.
-fn grade(summary: &Summary, told: &Told<'_, '_>, id: FindingId) -> (Severity, DecidedBy) {
-    let Told { view, note, author_login, found, .. } = told;
-    let settings = settings(view, note, author_login);
-    let path = told.comment.anchor.as_ref().map(|a| a.path.as_str()).or(found.path.as_deref());
-    if path.is_some_and(|path| own_plan(summary, path)) {
-        return (Severity::P3, found.decided_by);
-    }
-    let level = found.level.as_deref().zip(settings).and_then(|(level, settings)| {
-        settings.levels.iter().find(|(name, _)| name.eq_ignore_ascii_case(level)).map(|(_, severity)| *severity)
-    });
-    if let Some(severity) = level {
-        return (severity, DecidedBy::Tagged);
-    }
-    match found.decided_by {
-        DecidedBy::Tagged | DecidedBy::UnknownTag => (found.severity, found.decided_by),
-        DecidedBy::Assumed => {
-            if let (FindingId::Inline(comment), Channel::Inline) = (id, note.channel)
-                && let Some((name, severity)) = view.levels.get(&comment)
-                && view.speaker(note) == Some(Who::Reviewer(name))
-            {
-                return (*severity, DecidedBy::Tagged);
-            }
-            let assumed = match note.standing {
-                Standing::Reviewer(_) => settings.and_then(|s| s.untagged).unwrap_or(found.severity),
-                Standing::Writer { .. } | Standing::PrAuthor { .. } => view.seen.policy.people_untagged,
-                Standing::Ours | Standing::Untrusted => found.severity,
-            };
-            (assumed, DecidedBy::Assumed)
-        }
-    }
-}
-
-fn settings<'a>(view: &View<'a>, note: &Note, login: &Login) -> Option<&'a ReviewerPolicy> {
-    let each = &view.seen.policy.reviewers.each;
-    let named = |wanted: &str| {
-        each.iter().find(|(name, _)| Login::new(name).as_str().eq_ignore_ascii_case(wanted)).map(|(_, policy)| policy)
-    };
-    let by_name = match &note.standing {
-        Standing::Reviewer(name) => named(name),
-        Standing::Writer { .. } | Standing::PrAuthor { .. } | Standing::Ours | Standing::Untrusted => None,
-    };
-    by_name.or_else(|| named(login.as_str()))
-}
-
-/// Tells whether a file is a follow-up plan of ours (R15).
-fn own_plan(summary: &Summary, path: &str) -> bool {
-    summary.comments.values().any(|entry| matches!(&entry.proof, Some(Proof::Plan { path: plan, .. }) if plan == path))
-}
-
 fn update(summary: &mut Summary, told: &Told<'_, '_>, id: FindingId, out: &mut Absorbed) {
-    let (severity, decided_by) = grade(summary, told, id);
+    let (severity, decided_by) = grade(told, id);
     let Told { view, found, .. } = told;
     let Some(entry) = summary.comments.get_mut(&id) else { return };
     let same_hash = entry.body_hash == found.body_hash;

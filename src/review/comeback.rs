@@ -20,6 +20,10 @@ pub const NEAR_TEXT: f32 = 0.8;
 pub const VERBATIM: f32 = 0.95;
 /// From this likeness on, an item of an edited body is the former item of that file.
 pub const SAME_ITEM: f32 = 0.6;
+/// Share of words that texts under one title must have in common: reviewers use one title for many things.
+pub const SHARED_WORDS: f32 = 0.5;
+/// Words below which a text says nothing beside its title.
+const FEW_WORDS: usize = 8;
 /// Lines between two places that still are one place.
 pub const SAME_PLACE_LINES: u32 = 3;
 /// Words of a text that are compared.
@@ -81,6 +85,16 @@ pub fn likeness(one: &str, other: &str) -> f32 {
     2.0 * equal as f32 / total
 }
 
+/// Returns the share of the shorter text's words that the other has too; a text of few words is no evidence against.
+fn share(one: &str, other: &str) -> f32 {
+    let (a, b) = (words(one), words(other));
+    let (short, long) = if a.len() <= b.len() { (a, b) } else { (b, a) };
+    if short.len() < FEW_WORDS {
+        return 1.0;
+    }
+    short.iter().filter(|word| long.contains(word)).count() as f32 / short.len() as f32
+}
+
 /// What a new finding is to the known ones.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Relation {
@@ -113,6 +127,7 @@ pub(super) fn relate(summary: &Summary, view: &View<'_>, new: &Entry) -> Relatio
     let mut older: Vec<&Entry> = summary
         .comments
         .values()
+        .filter(|entry| entry.finding.path == new.finding.path || same_identity(entry, new))
         .filter(|entry| entry.finding.status != Status::Duplicate && view.author(entry) == own)
         .collect();
     older.sort_by_key(|entry| std::cmp::Reverse(written(view, entry)));
@@ -203,12 +218,17 @@ fn vague(entry: &Entry) -> bool {
 }
 
 fn same_text(one: &Entry, other: &Entry) -> bool {
-    same_words(&one.finding.title, &other.finding.title) || likeness(&one.text, &other.text) >= NEAR_TEXT
+    let titled = same_words(&one.finding.title, &other.finding.title) && share(&one.text, &other.text) >= SHARED_WORDS;
+    titled || likeness(&one.text, &other.text) >= NEAR_TEXT
+}
+
+fn same_identity(one: &Entry, other: &Entry) -> bool {
+    one.identity.is_some() && one.identity == other.identity
 }
 
 /// Tells whether both say one thing about one place.
 fn same_claim(one: &Entry, other: &Entry) -> bool {
-    if one.identity.is_some() && one.identity == other.identity {
+    if same_identity(one, other) {
         return true;
     }
     let at_one_place =

@@ -262,8 +262,9 @@ fn take_back(entry: &mut Entry, last: &Move, why: &str, view: &View<'_>, out: &m
 
 /// Takes threads that somebody resolved, and threads that are open again.
 pub(super) fn take_resolutions(summary: &mut Summary, view: &View<'_>, out: &mut Absorbed) {
-    for thread in &view.seen.obs.threads {
-        for entry in summary.comments.values_mut().filter(|entry| entry.thread == Some(thread.root)) {
+    let threads: BTreeMap<u64, &Thread> = view.seen.obs.threads.iter().map(|thread| (thread.root, thread)).collect();
+    for entry in summary.comments.values_mut() {
+        if let Some(thread) = entry.thread.and_then(|root| threads.get(&root)) {
             resolution(entry, thread, view, out);
         }
     }

@@ -1,12 +1,14 @@
+use jiff::Timestamp;
 use proptest::prelude::*;
 
-use super::super::comment::{Anchor, Association, Author, ReviewState, Side, Thread};
+use super::super::comment::{AccountKind, Anchor, Association, Author, ReviewState, Side, Thread};
 use super::super::decision::Verb;
 use super::super::moves::tests::{entry, sha, summary};
-use super::super::note::{Classified, Closed, Kind, ReplyVerdict};
+use super::super::note::{Classified, Closed, Kind, ReplyVerdict, Signal};
 use super::super::observation::{BranchRules, Mergeable, Permission, PrState, PullRequest, Reading};
 use super::super::policy::ReviewerPolicy;
 use super::super::summary::{Pending, Regrade};
+use super::view::carrier;
 use super::*;
 
 /// A reading under construction; comments get rising ids and times.
@@ -349,6 +351,20 @@ fn r03_a_body_that_repeats_an_inline_finding_counts_once() {
     scene.absorb(&mut summary);
     assert_eq!(get(&summary, "r2.1").proof, Some(Proof::SameAs { id: "c1".parse().expect("an id") }));
     assert_eq!(status(&summary, "r2.2"), Status::Open, "another place is another finding");
+    assert_eq!(summary.counts().p2, 2);
+}
+
+#[test]
+fn r03_a_title_many_items_share_makes_no_copy() {
+    let (mut summary, mut scene) = (summary(), Scene::new());
+    let item = |text: &str| Found {
+        path: Some("src/a.rs".to_owned()),
+        title: "Potential issue".to_owned(),
+        ..found(Severity::P2, text)
+    };
+    scene.body(Channel::Conversation, 1, "rabbit", vec![item(GUARD)]);
+    scene.body(Channel::Conversation, 2, "rabbit", vec![item(LOCK)]);
+    scene.absorb(&mut summary);
     assert_eq!(summary.counts().p2, 2);
 }
 
