@@ -6,7 +6,7 @@ use crate::ports::{ForgeError, GitError, StoreError};
 
 /// What kind of failure it is; the kind gives the exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub(crate) enum Kind {
     /// The call, the worktree or the configuration.
     Usage,
     /// The forge could not be read.
@@ -25,7 +25,7 @@ pub enum Kind {
 
 impl Kind {
     /// Returns the exit code.
-    pub fn exit(self) -> u8 {
+    pub(crate) fn exit(self) -> u8 {
         match self {
             Self::Usage => 2,
             Self::CouldNotRead => 20,
@@ -38,7 +38,7 @@ impl Kind {
     }
 
     /// Returns the word in JSON.
-    pub fn as_str(self) -> &'static str {
+    pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Usage => "usage",
             Self::CouldNotRead => "could_not_read",
@@ -53,25 +53,25 @@ impl Kind {
 
 /// A failure, ready to be shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Failure {
+pub(crate) struct Failure {
     /// Kind.
-    pub kind: Kind,
+    pub(crate) kind: Kind,
     /// One sentence.
-    pub message: String,
+    pub(crate) message: String,
     /// How to mend it.
-    pub hint: String,
+    pub(crate) hint: String,
     /// Seconds after which time alone may have helped.
-    pub retry_after_s: Option<u64>,
+    pub(crate) retry_after_s: Option<u64>,
 }
 
 impl Failure {
     /// Makes a failure.
-    pub fn new(kind: Kind, message: impl Into<String>, hint: impl Into<String>) -> Self {
+    pub(crate) fn new(kind: Kind, message: impl Into<String>, hint: impl Into<String>) -> Self {
         Self { kind, message: message.into(), hint: hint.into(), retry_after_s: None }
     }
 
     /// Makes a usage failure.
-    pub fn usage(message: impl Into<String>, hint: impl Into<String>) -> Self {
+    pub(crate) fn usage(message: impl Into<String>, hint: impl Into<String>) -> Self {
         Self::new(Kind::Usage, message, hint)
     }
 }

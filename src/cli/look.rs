@@ -30,34 +30,32 @@ use crate::verify::Commands;
 /// Time between two writes that make content, on a real forge.
 const WRITE_GAP: Duration = Duration::from_secs(1);
 /// Name of the configuration file.
-pub const CONFIG_FILE: &str = ".pushback.toml";
+pub(crate) const CONFIG_FILE: &str = ".pushback.toml";
 
 /// Everything that is known before a use case starts.
-pub struct Desk {
+pub(crate) struct Desk {
     /// Where we are.
-    pub place: Place,
+    pub(crate) place: Place,
     /// The pull request.
-    pub pr: PrRef,
+    pub(crate) pr: PrRef,
     /// Settings.
-    pub settings: Settings,
-    /// Settings with their sources.
-    pub layers: Layers,
+    pub(crate) settings: Settings,
     /// Rules.
-    pub rules: Rules,
+    pub(crate) rules: Rules,
     /// Guarded paths.
-    pub guard: Guard,
+    pub(crate) guard: Guard,
     /// Forge.
-    pub forge: Github,
+    pub(crate) forge: Github,
     /// State.
-    pub store: FileStore,
+    pub(crate) store: FileStore,
     /// The first complete reading.
-    pub obs: Observation,
+    pub(crate) obs: Observation,
     /// Things worth telling, for example policy keys that a worktree file cannot set.
-    pub notes: Vec<String>,
+    pub(crate) notes: Vec<String>,
 }
 
 /// Reads the pull request and the configuration that is in force for it.
-pub fn desk(cx: &Context, command: &str) -> Result<Desk, Failure> {
+pub(crate) fn desk(cx: &Context, command: &str) -> Result<Desk, Failure> {
     let place = place::place(&cx.global)?;
     let api = place::connect(&place, &cx.global, cx.clock.clone())?;
     let (meant, obs, default_file) = read(cx, &place, &api)?;
@@ -71,7 +69,7 @@ pub fn desk(cx: &Context, command: &str) -> Result<Desk, Failure> {
     let place = Place { tree: place.tree.for_pr(&place.remote, &branch)?, ..place };
     let forge = Github::new(api, pr.clone(), write_gap(cx));
     let store = FileStore::new(place.tree.common_dir(), &place.found.toplevel, pr.clone(), command)?;
-    Ok(Desk { place, pr, settings, layers, rules, guard, forge, store, obs, notes })
+    Ok(Desk { place, pr, settings, rules, guard, forge, store, obs, notes })
 }
 
 /// A loopback forge is a test's or the demo's and counts no writes.
@@ -90,15 +88,17 @@ fn read(cx: &Context, place: &Place, api: &Arc<Api>) -> Result<(Meant, Observati
     let (meant, checked) = match (named, remembered) {
         (Some(meant), _) => (meant, true),
         (None, Some(meant)) => (meant, false),
-        (None, None) => (place::find(place, api)?, true),
+        (None, None) => (place::find(&place.question(), api)?, true),
     };
+    let (host, depth) = (place.host.clone(), cx.depth);
     let observe = |meant: &Meant| -> Result<Observation, Failure> {
-        let pr = PrRef { host: place.host.clone(), slug: meant.slug.clone(), number: meant.number };
-        Ok(Github::new(api.clone(), pr, Duration::ZERO).observe(cx.depth)?)
+        let pr = PrRef { host: host.clone(), slug: meant.slug.clone(), number: meant.number };
+        Ok(Github::new(api.clone(), pr, Duration::ZERO).observe(depth)?)
     };
+    let question = place.question();
     let (obs, found, file) = std::thread::scope(|scope| {
         let obs = scope.spawn(|| observe(&meant));
-        let found = (!checked).then(|| scope.spawn(|| place::find(place, api)));
+        let found = (!checked).then(|| scope.spawn(|| place::find(&question, api)));
         let file = api.contents(&meant.slug, CONFIG_FILE, None);
         let joined = |handle: Result<Result<Observation, Failure>, _>| handle.unwrap_or_else(|_| Err(broken()));
         let found = found.map(|handle| handle.join().unwrap_or_else(|_| Err(broken())));
@@ -120,7 +120,7 @@ fn broken() -> Failure {
 }
 
 /// Reads the user's file, a trusted worktree file, and takes the default branch's text.
-pub fn layers(
+pub(crate) fn layers(
     common_dir: &Utf8Path,
     toplevel: &Utf8Path,
     default_file: Option<&str>,
@@ -186,7 +186,7 @@ fn config_home() -> Option<Utf8PathBuf> {
 }
 
 /// Compiles the rules, the user's first.
-pub fn rules(layers: &Layers) -> Result<Rules, Failure> {
+pub(crate) fn rules(layers: &Layers) -> Result<Rules, Failure> {
     let policy = Settings::from_layers(layers).policy;
     Rules::compile(rules::builtin(), &rules::user_rules(layers), &rules::overrides(&policy))
         .map_err(|bad| Failure::usage(bad.to_string(), "mend the pattern; `severity.rule` takes a regular expression"))
@@ -200,7 +200,7 @@ fn guard(settings: &Settings) -> Result<Guard, Failure> {
 
 impl Desk {
     /// Returns what does not change during a use case.
-    pub fn setup(&self, spec: Option<String>) -> Setup<'_> {
+    pub(crate) fn setup(&self, spec: Option<String>) -> Setup<'_> {
         Setup {
             rules: &self.rules,
             policy: &self.settings.policy,
@@ -218,7 +218,7 @@ impl Desk {
     }
 
     /// Makes the verifier.
-    pub fn verifier(&self, cx: &Context) -> Result<Commands, Failure> {
+    pub(crate) fn verifier(&self, cx: &Context) -> Result<Commands, Failure> {
         let verify = &self.settings.verify;
         Ok(Commands {
             lines: verify.commands.clone(),
@@ -233,7 +233,7 @@ impl Desk {
     }
 
     /// Makes the editor; `None` when none is configured or installed.
-    pub fn agent(&self, cx: &Context) -> Result<Option<Box<dyn Agent>>, Failure> {
+    pub(crate) fn agent(&self, cx: &Context) -> Result<Option<Box<dyn Agent>>, Failure> {
         let agent = &self.settings.agent;
         let path = std::env::var("PATH").unwrap_or_default();
         let command = match agent.name.as_deref() {
@@ -280,7 +280,7 @@ impl Desk {
     }
 
     /// Loads state without the lock; what is not there is rebuilt in memory.
-    pub fn summary(&self, ports: &Ports<'_>, setup: &Setup<'_>) -> Result<Summary, Failure> {
+    pub(crate) fn summary(&self, ports: &Ports<'_>, setup: &Setup<'_>) -> Result<Summary, Failure> {
         Ok(match self.store.load(None)? {
             Loaded::Known(summary) => *summary,
             Loaded::Absent | Loaded::Bad { .. } => rounds::rebuilt(ports, setup, &self.obs)?,
@@ -289,7 +289,7 @@ impl Desk {
 }
 
 /// Reads the configuration that is in force here, without a pull request.
-pub fn config(cx: &Context) -> Result<(Layers, Vec<String>), Failure> {
+pub(crate) fn config(cx: &Context) -> Result<(Layers, Vec<String>), Failure> {
     let place = place::place(&cx.global)?;
     let api = place::connect(&place, &cx.global, cx.clock.clone())?;
     let (file, note) = match api.contents(&place.slugs[0], CONFIG_FILE, None) {
@@ -303,7 +303,7 @@ pub fn config(cx: &Context) -> Result<(Layers, Vec<String>), Failure> {
 }
 
 /// Guesses the test command of a project, for a hint.
-pub fn suggest_tests(top: &Utf8Path) -> Option<&'static str> {
+pub(crate) fn suggest_tests(top: &Utf8Path) -> Option<&'static str> {
     let known = [
         ("Cargo.toml", "cargo test"),
         ("package.json", "npm test"),
@@ -317,7 +317,7 @@ pub fn suggest_tests(top: &Utf8Path) -> Option<&'static str> {
 }
 
 /// One look of a command that only reads: state is saved when the lock is free and nothing came between.
-pub fn look(cx: &Context, desk: &Desk) -> Result<(Summary, Survey), Failure> {
+pub(crate) fn look(cx: &Context, desk: &Desk) -> Result<(Summary, Survey), Failure> {
     let verifier = desk.verifier(cx)?;
     let ports = Ports {
         forge: &desk.forge,

@@ -19,28 +19,45 @@ use crate::store;
 const MAX_WAIT: std::time::Duration = std::time::Duration::from_secs(60);
 
 /// A worktree and what it is about.
-pub struct Place {
+pub(crate) struct Place {
     /// Worktree.
-    pub tree: GitWorktree,
+    pub(crate) tree: GitWorktree,
     /// What git says of it.
-    pub found: Discovered,
+    pub(crate) found: Discovered,
     /// Host of the remote.
-    pub host: String,
+    pub(crate) host: String,
     /// Repositories in which the pull request may be, likeliest first.
-    pub slugs: Vec<RepoSlug>,
+    pub(crate) slugs: Vec<RepoSlug>,
     /// Remote that is pushed to.
-    pub remote: String,
+    pub(crate) remote: String,
     /// Owner of the head branch.
-    pub head_owner: String,
+    pub(crate) head_owner: String,
     /// Head branch on the remote.
-    pub remote_branch: String,
+    pub(crate) remote_branch: String,
     /// Local branch.
-    pub branch: String,
+    pub(crate) branch: String,
+}
+
+/// What is asked of the forge to find the pull request.
+#[derive(Debug, Clone)]
+pub(crate) struct Question {
+    slugs: Vec<RepoSlug>,
+    head_owner: String,
+    remote_branch: String,
 }
 
 impl Place {
+    /// Returns what is asked of the forge to find the pull request.
+    pub(crate) fn question(&self) -> Question {
+        Question {
+            slugs: self.slugs.clone(),
+            head_owner: self.head_owner.clone(),
+            remote_branch: self.remote_branch.clone(),
+        }
+    }
+
     /// Returns the local branch's commit.
-    pub fn local_head(&self) -> Option<crate::review::ids::Sha> {
+    pub(crate) fn local_head(&self) -> Option<crate::review::ids::Sha> {
         match &self.found.head {
             Head::Branch { sha, .. } | Head::Detached(sha) => Some(sha.clone()),
             Head::Unborn(_) => None,
@@ -49,7 +66,7 @@ impl Place {
 }
 
 /// Looks around from the given folder.
-pub fn place(global: &Global) -> Result<Place, Failure> {
+pub(crate) fn place(global: &Global) -> Result<Place, Failure> {
     let dir = global.dir.clone().unwrap_or_else(|| Utf8PathBuf::from("."));
     let tree = GitWorktree::open(&dir).map_err(|error| {
         Failure::usage(
@@ -172,7 +189,11 @@ fn host(remote: &Remote, global: &Global) -> Result<String, Failure> {
 }
 
 /// Prepares the forge's API; sends nothing.
-pub fn connect(place: &Place, global: &Global, clock: Arc<dyn Clock + Send + Sync>) -> Result<Arc<Api>, Failure> {
+pub(crate) fn connect(
+    place: &Place,
+    global: &Global,
+    clock: Arc<dyn Clock + Send + Sync>,
+) -> Result<Arc<Api>, Failure> {
     let bad = |error: github::BadBase| {
         Failure::usage(
             format!("`{}` cannot be the API base: {}", error.address, error.why),
@@ -209,15 +230,15 @@ pub fn connect(place: &Place, global: &Global, clock: Arc<dyn Clock + Send + Syn
 
 /// The pull request that is meant.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Meant {
+pub(crate) struct Meant {
     /// Repository.
-    pub slug: RepoSlug,
+    pub(crate) slug: RepoSlug,
     /// Number.
-    pub number: PrNumber,
+    pub(crate) number: PrNumber,
 }
 
 /// Returns the pull request named by the caller.
-pub fn named(place: &Place, global: &Global) -> Result<Option<Meant>, Failure> {
+pub(crate) fn named(place: &Place, global: &Global) -> Result<Option<Meant>, Failure> {
     let Some(text) = &global.pr else {
         return Ok(place.found.pull.map(|n| Meant { slug: place.slugs[0].clone(), number: PrNumber(n) }));
     };
@@ -234,7 +255,7 @@ pub fn named(place: &Place, global: &Global) -> Result<Option<Meant>, Failure> {
 }
 
 /// Asks the forge which open pull request has this branch as its head.
-pub fn find(place: &Place, api: &Api) -> Result<Meant, Failure> {
+pub(crate) fn find(place: &Question, api: &Api) -> Result<Meant, Failure> {
     let mut ended = None;
     for slug in &place.slugs {
         let all = api.pulls_for(slug, &place.head_owner, &place.remote_branch)?;

@@ -11,20 +11,20 @@ const CLOUD: [&str; 2] = ["GH_TOKEN", "GITHUB_TOKEN"];
 /// Variables of other hosts.
 const ENTERPRISE: [&str; 2] = ["GH_ENTERPRISE_TOKEN", "GITHUB_ENTERPRISE_TOKEN"];
 /// The program's own variable; goes to whatever API base is set.
-pub const OWN: &str = "PUSHBACK_TOKEN";
+pub(crate) const OWN: &str = "PUSHBACK_TOKEN";
 
 fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().map(|text| text.trim().to_owned()).filter(|text| !text.is_empty())
 }
 
 /// Returns every token our own variables hold: no child and no report may carry one of them.
-pub fn secrets() -> Vec<SecretString> {
+pub(crate) fn secrets() -> Vec<SecretString> {
     let names = CLOUD.iter().chain(&ENTERPRISE).chain(&[OWN, "PUSHBACK_REVIEWER_TOKEN"]);
     names.filter_map(|name| variable(name)).map(SecretString::from).collect()
 }
 
 /// Returns the variables that may hold a host's token, besides our own.
-pub fn variables(host: &str) -> [&'static str; 2] {
+pub(crate) fn variables(host: &str) -> [&'static str; 2] {
     if host == "github.com" || host.ends_with(".ghe.com") { CLOUD } else { ENTERPRISE }
 }
 
@@ -42,7 +42,7 @@ fn from_gh(host: &str) -> Option<String> {
 
 /// Makes the source for a host. `own_base` is false when the API base was set by hand for another host:
 /// then only our own variable is used.
-pub fn source(host: &str, own_base: bool) -> TokenSource {
+pub(crate) fn source(host: &str, own_base: bool) -> TokenSource {
     let host = host.to_owned();
     TokenSource::new(move |wanted| {
         if let Some(token) = variable(OWN) {

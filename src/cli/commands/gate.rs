@@ -9,7 +9,7 @@ use crate::cli::look::Desk;
 use crate::cli::{Context, look, output};
 use crate::engine::survey::Survey;
 use crate::engine::{Ports, rounds};
-use crate::ports::{Clock, Event, Reporter, Woken, Worktree};
+use crate::ports::{Event, Reporter, Woken, Worktree};
 use crate::report::table;
 use crate::review::gate;
 use crate::review::summary::Summary;

@@ -12,7 +12,7 @@ use crate::cli::look::Desk;
 use crate::cli::{Context, look, output};
 use crate::engine::Ports;
 use crate::engine::rounds::{self, RunEnd, RunRequest};
-use crate::ports::{Clock, Event, Reporter, Store};
+use crate::ports::{Event, Reporter, Store};
 use crate::report::json::{PlannedView, RoundView, RunView, UsedView};
 use crate::report::table;
 use crate::review::description;
