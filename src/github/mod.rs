@@ -10,6 +10,7 @@ mod facts;
 mod fault;
 mod forge;
 mod graphql;
+mod newest;
 mod observe;
 mod pages;
 mod rest;
