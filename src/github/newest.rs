@@ -4,9 +4,8 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use jiff::Timestamp;
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 
 use super::client::{Ask, Got};
 use super::etag::Kept;
@@ -27,6 +26,16 @@ pub(crate) struct Newest<T> {
     pub(crate) by_newest: bool,
 }
 
+/// What was seen on the newest page since the last whole reading.
+#[derive(Serialize, Deserialize)]
+struct Newer<T> {
+    /// ETag of the first page at the whole reading.
+    base: Option<String>,
+    /// ETag of the newest page.
+    etag: Option<String>,
+    items: Vec<T>,
+}
+
 impl Api {
     /// Reads a list that is sorted by last change, newest first.
     pub(crate) fn newest<T>(&self, path: &str) -> Result<Newest<T>, Fault>
@@ -42,13 +51,12 @@ impl Api {
             _ => return self.every(path),
         };
         let Some(pages) = whole else { return self.every(path) };
-        let key = self.key(&format!("newer than {first}"));
-        let newer = self.cache.get::<(Option<String>, Vec<T>)>(&key);
         let base = pages.first().and_then(|page| page.etag.clone());
+        let newer = self.kept::<Option<Newer<T>>>(&newer_name(path), WHOLE_AGE).flatten();
         // What is newer counts only beside the very pages it was compared with.
-        let newer = newer.filter(|kept| kept.value.0 == base);
-        let condition = newer.as_ref().map_or(base.clone(), |kept| kept.etag.clone());
-        let mut items = newer.map(|kept| kept.value.1).unwrap_or_default();
+        let newer = newer.filter(|newer| newer.base == base);
+        let condition = newer.as_ref().map_or(base.clone(), |newer| newer.etag.clone());
+        let mut items = newer.map(|newer| newer.items).unwrap_or_default();
         let answer = self.client.json::<Vec<T>>(&Ask::get(first, condition.as_deref()))?;
         let changed = match answer {
             Got::Unchanged(_) => false,
@@ -58,15 +66,9 @@ impl Api {
                 if items.len() > MOST_NEWER {
                     return self.every(path);
                 }
-                let kept = Kept {
-                    etag: head.etag,
-                    at: self.client.clock().now(),
-                    next: None,
-                    last: None,
-                    value: (base, items),
-                };
-                self.cache.put(&key, &kept);
-                items = kept.value.1;
+                let newer = Newer { base, etag: head.etag, items };
+                self.keep(&newer_name(path), Some(&newer));
+                items = newer.items;
                 true
             }
         };
@@ -83,6 +85,8 @@ impl Api {
         let list = self.list::<Vec<T>>(path)?;
         if list.value.len() > SHORT {
             self.keep(&whole_name(path), ());
+            // A whole reading ends what was only known to be newer: some of it may be gone.
+            self.keep(&newer_name(path), None::<Newer<T>>);
         }
         Ok(Newest { list, by_newest: false })
     }
@@ -96,16 +100,49 @@ fn whole_name(path: &str) -> String {
     format!("whole {path}")
 }
 
+fn newer_name(path: &str) -> String {
+    format!("newer {path}")
+}
+
 /// Returns the items of the newest page that are not known as they are; `None` when the page does not reach down to
 /// what is known, so that something between could be missed. Its last item decides: times repeat within a second.
-fn fresh<T: Item>(pages: &[Kept<Vec<T>>], newer: &[T], page: Vec<T>) -> Option<Vec<T>> {
+fn fresh<T: Item + PartialEq>(pages: &[Kept<Vec<T>>], newer: &[T], page: Vec<T>) -> Option<Vec<T>> {
     let all = pages.iter().flat_map(|page| &page.value).chain(newer);
-    let mut known: HashMap<u64, Option<Timestamp>> = HashMap::new();
-    for item in all {
-        let at = known.entry(item.id()).or_default();
-        *at = (*at).max(item.changed());
-    }
-    let is_known = |item: &T| known.get(&item.id()).is_some_and(|at| *at == item.changed());
+    // The later form of an item replaces the earlier one.
+    let known: HashMap<u64, &T> = all.map(|item| (item.id(), item)).collect();
+    let is_known = |item: &T| known.get(&item.id()).is_some_and(|known| *known == item);
     page.last().filter(|last| is_known(last))?;
     Some(page.into_iter().filter(|item| !is_known(item)).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    struct Thing(u64, char);
+
+    impl Item for Thing {
+        fn id(&self) -> u64 {
+            self.0
+        }
+        fn changed(&self) -> Option<jiff::Timestamp> {
+            None
+        }
+    }
+
+    #[test]
+    fn the_newest_page_must_reach_down_to_what_is_known() {
+        let kept = |value| Kept { etag: None, at: jiff::Timestamp::UNIX_EPOCH, next: None, last: None, value };
+        let pages = [kept(vec![Thing(3, 'a'), Thing(2, 'a')]), kept(vec![Thing(1, 'a')])];
+        let newer = [Thing(4, 'a'), Thing(2, 'b')];
+        let check = |page: &[Thing], expected: Option<&[Thing]>| {
+            assert_eq!(fresh(&pages, &newer, page.to_vec()).as_deref(), expected, "{page:?}");
+        };
+        check(&[Thing(5, 'a'), Thing(4, 'a')], Some(&[Thing(5, 'a')]));
+        check(&[Thing(3, 'b'), Thing(4, 'a'), Thing(2, 'b')], Some(&[Thing(3, 'b')]));
+        check(&[Thing(4, 'a'), Thing(2, 'a')], None);
+        check(&[Thing(6, 'a'), Thing(5, 'a')], None);
+        check(&[], None);
+    }
 }
