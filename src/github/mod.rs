@@ -16,6 +16,7 @@ mod pages;
 mod rest;
 mod retry;
 mod token;
+mod transport;
 mod wire;
 mod write;
 
