@@ -3,7 +3,7 @@
 //! The token is attached per request and only for the configured API origin; other origins are never asked at all.
 
 use std::io::{self, BufReader, Read};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -14,11 +14,12 @@ use secrecy::{ExposeSecret as _, SecretString};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use super::base::{self, same_origin};
+use super::base::same_origin;
 use super::fault::{Effect, Fault, tame};
 use super::pages::Links;
 use super::retry::{self, Decision, Kind, Signs, Tries};
 use super::token::TokenSource;
+use super::transport::{Broken, Permits, broken, build, causes};
 use crate::ports::{Clock, Woken};
 
 /// The form of every REST answer.
@@ -110,19 +111,6 @@ pub(crate) enum Got<T> {
     Fresh(Head, T),
     /// Nothing new since the condition.
     Unchanged(Head),
-}
-
-/// Why sending or reading broke.
-struct Broken {
-    why: String,
-    effect: Effect,
-    hopeless: bool,
-}
-
-impl Broken {
-    fn hopeless(why: impl Into<String>, effect: Effect) -> Self {
-        Self { why: why.into(), effect, hopeless: true }
-    }
 }
 
 /// The HTTP client of one forge.
@@ -408,7 +396,8 @@ enum Judged<T> {
     Unauthorised(String),
 }
 
-fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+/// Locks; a reader that stopped does not stop the others.
+pub(crate) fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -430,22 +419,6 @@ fn denied(request: &str, message: String, headers: &HeaderMap) -> Fault {
 fn head(headers: &HeaderMap) -> Head {
     let etag = headers.get(header::ETAG).and_then(|v| v.to_str().ok()).map(str::to_owned);
     Head { etag, links: Links::of(headers), reset: retry::reset(headers) }
-}
-
-fn build(api: &Url, bounds: &Bounds) -> Result<Http, String> {
-    // Another part of the program may have installed it before; that one serves as well.
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    let mut builder = Http::builder()
-        .user_agent(concat!("pushback/", env!("CARGO_PKG_VERSION")))
-        .redirect(reqwest::redirect::Policy::none())
-        .referer(false)
-        .connect_timeout(bounds.connect)
-        // The blocking client applies this to the head of an answer and to each read of its body.
-        .timeout(bounds.idle);
-    if base::is_loopback(api) {
-        builder = builder.no_proxy();
-    }
-    builder.build().map_err(|error| format!("no HTTP client: {}", causes(&error)))
 }
 
 fn headers(ask: &Ask<'_>, token: &SecretString) -> Result<HeaderMap, Broken> {
@@ -482,41 +455,6 @@ fn target(kind: Kind, from: &Url, response: &Response) -> Result<Option<Url>, Br
     }
 }
 
-fn broken(error: reqwest::Error) -> Broken {
-    let error = error.without_url();
-    let effect = if error.is_connect() || error.is_builder() { Effect::None } else { Effect::Unclear };
-    let hopeless = error.is_builder() || certificate(&error);
-    let why = if error.is_timeout() { format!("no answer in time: {}", causes(&error)) } else { causes(&error) };
-    Broken { why, effect, hopeless }
-}
-
-/// Tells whether TLS refused the other side: trying again would only ask for a second opinion.
-fn certificate(error: &reqwest::Error) -> bool {
-    let mut next = std::error::Error::source(error);
-    while let Some(cause) = next {
-        let inner = cause.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
-        let tls = inner.and_then(|e| e.downcast_ref::<rustls::Error>()).or_else(|| cause.downcast_ref());
-        if matches!(tls, Some(rustls::Error::InvalidCertificate(_) | rustls::Error::NoCertificatesPresented)) {
-            return true;
-        }
-        next = cause.source();
-    }
-    false
-}
-
-fn causes(error: &dyn std::error::Error) -> String {
-    let mut text = vec![error.to_string()];
-    let mut next = error.source();
-    while let Some(cause) = next {
-        let said = cause.to_string();
-        if text.last().is_none_or(|last| !last.contains(&said)) {
-            text.push(said);
-        }
-        next = cause.source();
-    }
-    tame(&text.join(": "))
-}
-
 /// Returns a number in 0..1 that differs between readers.
 fn spread() -> f64 {
     use std::hash::{BuildHasher as _, Hasher as _, RandomState};
@@ -548,34 +486,5 @@ impl Read for Capped<'_> {
             }
         }
         Ok(n)
-    }
-}
-
-struct Permits {
-    free: Mutex<usize>,
-    given: Condvar,
-}
-
-struct Permit<'a>(&'a Permits);
-
-impl Permits {
-    fn new(n: usize) -> Self {
-        Self { free: Mutex::new(n), given: Condvar::new() }
-    }
-
-    fn take(&self) -> Permit<'_> {
-        let mut free = held(&self.free);
-        while *free == 0 {
-            free = self.given.wait(free).unwrap_or_else(PoisonError::into_inner);
-        }
-        *free -= 1;
-        Permit(self)
-    }
-}
-
-impl Drop for Permit<'_> {
-    fn drop(&mut self) {
-        *held(&self.0.free) += 1;
-        self.0.given.notify_one();
     }
 }

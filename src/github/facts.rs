@@ -164,7 +164,7 @@ impl Api {
         Ok(Seen { value: all, changed: seen.changed })
     }
 
-    /// Learns which bots wrote on the repository's last ten pull requests. Three requests a day, no more.
+    /// Learns which bots wrote on the repository's last ten pull requests. Asked once a day.
     pub(crate) fn recent_bots(&self, slug: &RepoSlug) -> Reading<BTreeSet<Login>> {
         let name = format!("bots {slug}").to_ascii_lowercase();
         if let Some(known) = self.kept(&name, BOTS_AGE) {
@@ -181,25 +181,18 @@ impl Api {
 
     fn ask_recent_bots(&self, slug: &RepoSlug) -> Result<BTreeSet<Login>, Fault> {
         let repo = repo(slug);
-        let newest = "sort=updated&direction=desc&per_page=100";
-        let (pulls, talk, inline) = thread::scope(|scope| {
-            let pulls = scope.spawn(|| {
-                self.one::<Vec<wire::Listed>>(&format!(
-                    "{repo}/pulls?state=all&sort=created&direction=desc&per_page=10"
-                ))
-            });
-            let talk = scope.spawn(|| self.one::<Vec<wire::Elsewhere>>(&format!("{repo}/issues/comments?{newest}")));
-            let inline = self.one::<Vec<wire::Elsewhere>>(&format!("{repo}/pulls/comments?{newest}"));
-            (joined(pulls), joined(talk), inline)
+        let newest = format!("{repo}/pulls?state=all&sort=created&direction=desc&per_page=10");
+        let pulls = self.one::<Vec<wire::Listed>>(&newest)?.value;
+        // The page is named so that these single pages are not taken for the lists of a whole reading.
+        let places = pulls.iter().flat_map(|pull| {
+            ["pulls", "issues"].map(|part| {
+                let list = if part == "pulls" { "reviews" } else { "comments" };
+                format!("{repo}/{part}/{}/{list}?per_page=100&page=1", pull.number)
+            })
         });
-        let numbers: BTreeSet<u64> = pulls?.value.iter().map(|pull| pull.number).collect();
-        let all = talk?.value.into_iter().chain(inline?.value);
-        let here = |comment: &wire::Elsewhere| {
-            let url = comment.pull_request_url.as_ref().or(comment.issue_url.as_ref());
-            let number = url.and_then(|url| url.rsplit('/').next()).and_then(|number| number.parse().ok());
-            number.is_some_and(|number: u64| numbers.contains(&number))
-        };
-        let authors = all.filter(here).filter_map(|comment| comment.user.as_ref().map(convert::author));
+        let found = parallel(places.collect(), 20, |place| self.one::<Vec<wire::Elsewhere>>(&place))?;
+        let users = found.iter().flat_map(|seen| &seen.value).filter_map(|comment| comment.user.as_ref());
+        let authors = users.map(convert::author);
         Ok(authors.filter(|author| author.kind == AccountKind::Bot).map(|author| author.login).collect())
     }
 }

@@ -73,9 +73,8 @@ impl Github {
         let Some(author) = issue.author.as_ref().filter(|author| author.kind == "User") else { return Ok(false) };
         Ok(match self.api.permission(&self.at.slug, &Login::new(&author.login))? {
             Permission::Write => true,
-            Permission::Unasked => {
-                matches!(issue.author_association.as_deref(), Some("OWNER" | "MEMBER" | "COLLABORATOR"))
-            }
+            // Where the token may not ask, only the repository's owner is known to write here.
+            Permission::Unasked => author.login.eq_ignore_ascii_case(&self.at.slug.owner),
             Permission::Read | Permission::Triage => false,
         })
     }

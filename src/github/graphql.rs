@@ -56,7 +56,9 @@ struct Connected<T> {
 struct WireThread {
     id: String,
     is_resolved: bool,
+    #[serde(default)]
     is_outdated: bool,
+    #[serde(default)]
     viewer_can_resolve: bool,
     resolved_by: Option<Named>,
     comments: Connected<WireComment>,
@@ -65,9 +67,17 @@ struct WireThread {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct WireComment {
-    full_database_id: Digits,
+    full_database_id: Option<Digits>,
+    /// What older servers have in place of the full id.
+    database_id: Option<u64>,
+    #[serde(default)]
     is_minimized: bool,
-    state: Option<String>,
+    pull_request_review: Option<WireReview>,
+}
+
+#[derive(Deserialize)]
+struct WireReview {
+    state: String,
 }
 
 /// A 64-bit id: a string by the schema, a number on older servers.
@@ -118,7 +128,6 @@ pub(crate) struct WireIssue {
     pub(crate) number: u64,
     pub(crate) title: String,
     pub(crate) body: String,
-    pub(crate) author_association: Option<String>,
     pub(crate) author: Option<IssueAuthor>,
 }
 
@@ -358,13 +367,15 @@ impl Api {
 
 fn add(kept: &mut KeptThread, comment: WireComment, request: &str) -> Result<(), Fault> {
     // Our own draft is nobody's business, and REST does not list it.
-    if comment.state.as_deref() == Some("PENDING") {
+    if comment.pull_request_review.is_some_and(|review| review.state == "PENDING") {
         return Ok(());
     }
-    let id = match comment.full_database_id {
-        Digits::Number(id) => id,
-        Digits::Text(text) => text.parse().map_err(|_| Fault::failed(request, "`fullDatabaseId` is not a number"))?,
+    let id = match (comment.full_database_id, comment.database_id) {
+        (Some(Digits::Text(text)), _) => text.parse().ok(),
+        (Some(Digits::Number(id)), _) | (None, Some(id)) => Some(id),
+        (None, None) => None,
     };
+    let id = id.ok_or_else(|| Fault::failed(request, "`fullDatabaseId` is not a number"))?;
     kept.comments.push(id);
     if comment.is_minimized {
         kept.minimised.push(id);

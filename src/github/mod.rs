@@ -10,11 +10,13 @@ mod facts;
 mod fault;
 mod forge;
 mod graphql;
+mod newest;
 mod observe;
 mod pages;
 mod rest;
 mod retry;
 mod token;
+mod transport;
 mod wire;
 mod write;
 

@@ -13,6 +13,7 @@ use super::facts::{Checks, joined, repo};
 use super::fault::Fault;
 use super::forge::Github;
 use super::graphql::KeptThread;
+use super::newest::Newest;
 use super::rest::Seen;
 use super::wire::{self, Item};
 use crate::ports::Depth;
@@ -41,6 +42,7 @@ struct Said {
     reviews: Vec<wire::Review>,
     talk: Vec<wire::Talk>,
     changed: bool,
+    by_newest: bool,
 }
 
 /// What hangs on head and base.
@@ -59,7 +61,6 @@ struct First {
     about: Option<About>,
     permissions: BTreeMap<Login, Permission>,
     on_triggers: BTreeMap<u64, Vec<Reaction>>,
-    bots: Option<Reading<BTreeSet<Login>>>,
 }
 
 /// What the second round brought.
@@ -68,7 +69,18 @@ struct Second {
     threads: Vec<KeptThread>,
     permissions: BTreeMap<Login, Permission>,
     reactions: Vec<Reaction>,
-    bots: Reading<BTreeSet<Login>>,
+}
+
+/// All that a complete reading is made of.
+struct Parts {
+    pull: PullRequest,
+    said: Said,
+    account: Option<Author>,
+    threads: Vec<Thread>,
+    about: About,
+    permissions: BTreeMap<Login, Permission>,
+    reactions: Vec<Reaction>,
+    since: Option<Timestamp>,
 }
 
 fn ids<T: Item>(pages: Vec<Vec<T>>) -> BTreeMap<u64, T> {
@@ -89,15 +101,28 @@ fn values<T: Item>(pages: Vec<Vec<T>>) -> Vec<T> {
 impl Github {
     /// Reads everything once; `None` when the head or the base moved meanwhile.
     pub(crate) fn read_once(&self, depth: Depth) -> Result<Option<Observation>, Fault> {
+        thread::scope(|scope| {
+            let bots = scope.spawn(|| Ok(self.api.recent_bots(&self.at.slug)));
+            let parts = self.read_parts(depth);
+            let bots = joined(bots)?;
+            Ok(parts?.map(|parts| self.assemble(parts, bots)))
+        })
+    }
+
+    fn read_parts(&self, depth: Depth) -> Result<Option<Parts>, Fault> {
         let plan: Option<Plan> = self.api.kept(&self.name("plan"), FOREVER);
         let known = match depth {
             Depth::Warm => self.api.kept::<Vec<KeptThread>>(&self.name("threads"), THREADS_AGE),
             Depth::Full => None,
         };
-        let first = self.first(plan.as_ref(), known.is_none())?;
+        let mut first = self.first(plan.as_ref(), depth, known.is_none())?;
         let pull = self.convert_pull(&first.pull.value)?;
         let plan = plan.filter(|plan| plan.head == pull.head && plan.base == pull.base);
         let changed = first.pull.changed || first.said.changed || first.reactions.changed || plan.is_none();
+        if first.said.by_newest && plan.is_none() {
+            // A new head moves comments and leaves their times as they are.
+            first.said.inline = values(self.inline(Depth::Full)?.list.value);
+        }
         let known = known.filter(|_| !changed);
         let quiet = !changed && known.is_some();
         let (mut said, second) = self.second(first, &pull, plan.as_ref(), known)?;
@@ -112,15 +137,16 @@ impl Github {
             after
         };
         let since = plan.map(|plan| plan.since);
-        let second = Second { threads: Vec::new(), ..second };
-        Ok(Some(self.assemble(pull, said, second, threads, since)))
+        let (said, account) = said;
+        let Second { about, permissions, reactions, .. } = second;
+        Ok(Some(Parts { pull, said, account, threads, about, permissions, reactions, since }))
     }
 
-    fn first(&self, plan: Option<&Plan>, with_threads: bool) -> Result<First, Fault> {
+    fn first(&self, plan: Option<&Plan>, depth: Depth, with_threads: bool) -> Result<First, Fault> {
         let (api, slug) = (&self.api, &self.at.slug);
         thread::scope(|scope| {
             let pull = scope.spawn(|| self.pull());
-            let inline = scope.spawn(|| self.inline());
+            let inline = scope.spawn(|| self.inline(depth));
             let reviews =
                 scope.spawn(|| api.list::<Vec<wire::Review>>(&format!("{}/reviews?per_page=100", self.path())));
             let talk = scope.spawn(|| api.list::<Vec<wire::Talk>>(&format!("{}/comments?per_page=100", self.issue())));
@@ -130,14 +156,14 @@ impl Github {
             let about = plan.map(|plan| scope.spawn(|| self.about(&plan.head, &plan.base)));
             let people = plan.map(|plan| scope.spawn(|| api.permissions(slug, plan.logins.clone())));
             let triggers = plan.map(|plan| scope.spawn(|| self.on_triggers(&plan.triggers)));
-            let bots = plan.map(|_| scope.spawn(|| Ok(api.recent_bots(slug))));
             let pull = joined(pull)?;
             let (inline, reviews, talk) = (joined(inline)?, joined(reviews)?, joined(talk)?);
+            let (by_newest, inline) = (inline.by_newest, inline.list);
             let changed = inline.changed || reviews.changed || talk.changed;
             let (inline, reviews, talk) = (values(inline.value), values(reviews.value), values(talk.value));
             Ok(First {
                 pull,
-                said: Said { inline, reviews, talk, changed },
+                said: Said { inline, reviews, talk, changed, by_newest },
                 reactions: joined(reactions)?,
                 account: joined(account)?,
                 threads: threads.map(joined).transpose()?,
@@ -145,7 +171,6 @@ impl Github {
                 about: about.and_then(|h| joined(h).ok()),
                 permissions: people.and_then(|h| joined(h).ok()).unwrap_or_default(),
                 on_triggers: triggers.and_then(|h| joined(h).ok()).unwrap_or_default(),
-                bots: bots.and_then(|h| joined(h).ok()),
             })
         })
     }
@@ -174,7 +199,6 @@ impl Github {
             let asked = scope.spawn(|| api.permissions(slug, wanted));
             let unseen: Vec<u64> = triggers.iter().copied().filter(|id| !on_triggers.contains_key(id)).collect();
             let more = scope.spawn(move || self.on_triggers(&unseen));
-            let bots = first.bots.unwrap_or_else(|| api.recent_bots(slug));
             permissions.extend(joined(asked)?);
             let mut on_triggers = on_triggers;
             on_triggers.extend(joined(more)?);
@@ -185,7 +209,6 @@ impl Github {
                 threads: read.or_else(joined)?,
                 permissions,
                 reactions: reactions.value,
-                bots,
             })
         })?;
         Ok(((said, account), second))
@@ -206,19 +229,23 @@ impl Github {
                 break;
             }
             let (inline, read) = thread::scope(|scope| {
-                let inline = scope.spawn(|| self.inline());
+                let inline = scope.spawn(|| self.inline(Depth::Full));
                 let read = self.api.threads(&self.at.slug, self.at.number.0);
                 (joined(inline), read)
             });
-            said.inline = values(inline?.value);
+            said.inline = values(inline?.list.value);
             threads = read?;
         }
         let request = format!("GET /{}/comments", self.path());
         Err(Fault::failed(&request, "incomplete read: threads hold comments that the list does not"))
     }
 
-    fn inline(&self) -> Result<Seen<Vec<Vec<wire::Inline>>>, Fault> {
-        self.api.list(&format!("{}/comments?sort=updated&direction=desc&per_page=100", self.path()))
+    fn inline(&self, depth: Depth) -> Result<Newest<wire::Inline>, Fault> {
+        let path = format!("{}/comments?sort=updated&direction=desc&per_page=100", self.path());
+        match depth {
+            Depth::Warm => self.api.newest(&path),
+            Depth::Full => self.api.every(&path),
+        }
     }
 
     fn about(&self, head: &Sha, base: &str) -> Result<About, Fault> {
@@ -243,39 +270,33 @@ impl Github {
         Ok(all.into_iter().collect())
     }
 
-    fn assemble(
-        &self,
-        pull: PullRequest,
-        (said, account): (Said, Option<Author>),
-        second: Second,
-        threads: Vec<Thread>,
-        since: Option<Timestamp>,
-    ) -> Observation {
+    fn assemble(&self, parts: Parts, bots: Reading<BTreeSet<Login>>) -> Observation {
+        let Parts { pull, said, account, threads, about, permissions, reactions, since } = parts;
         let at = self.api.client.server_time();
         let since = since.unwrap_or(at);
         let plan = Plan {
             head: pull.head.clone(),
             base: pull.base.clone(),
             since,
-            logins: second.permissions.keys().cloned().collect(),
+            logins: permissions.keys().cloned().collect(),
             triggers: triggers(&said.talk),
         };
         self.api.keep(&self.name("plan"), plan);
         let mut comments: Vec<Comment> = said.inline.into_iter().map(convert::inline).collect();
         comments.extend(said.reviews.into_iter().filter_map(|review| convert::review(review, at)));
         comments.extend(said.talk.into_iter().map(convert::talk));
-        let head_since = head_since(&pull, &comments, second.about.checks.oldest, since);
+        let head_since = head_since(&pull, &comments, about.checks.oldest, since);
         Observation {
             at,
             account,
             pr: pull,
             comments,
             threads,
-            reactions: second.reactions,
-            permissions: second.permissions,
-            checks: second.about.checks.reading,
-            rules: second.about.rules,
-            recent_bots: second.bots,
+            reactions,
+            permissions,
+            checks: about.checks.reading,
+            rules: about.rules,
+            recent_bots: bots,
             head_since: Some(head_since),
         }
     }

@@ -164,8 +164,13 @@ impl Api {
     /// Reads a list whole: every page, by its own links.
     pub(crate) fn list<P: Sheet>(&self, path: &str) -> Result<Seen<Vec<P>>, Fault> {
         let first = self.url(path)?;
+        let chain = self.known_chain::<P>(&first);
+        self.whole_list(first, chain)
+    }
+
+    fn whole_list<P: Sheet>(&self, first: Url, chain: Vec<(Url, Option<Kept<P>>)>) -> Result<Seen<Vec<P>>, Fault> {
         let request = Ask::get(first.clone(), None).name();
-        let mut have = self.fetch(self.known_chain::<P>(&first), 8)?;
+        let mut have = self.fetch(chain, 8)?;
         let (mut pages, mut seen) = (Vec::new(), HashSet::new());
         let (mut url, mut changed) = (first, false);
         let mut last: Option<Url> = None;
@@ -205,7 +210,7 @@ impl Api {
     }
 
     /// Returns the first page and the pages that followed it at the last reading.
-    fn known_chain<P: Sheet>(&self, first: &Url) -> Vec<(Url, Option<Kept<P>>)> {
+    pub(crate) fn known_chain<P: Sheet>(&self, first: &Url) -> Vec<(Url, Option<Kept<P>>)> {
         let mut chain: Vec<(Url, Option<Kept<P>>)> = Vec::new();
         let mut url = first.clone();
         while chain.len() < MOST_PAGES && !chain.iter().any(|(known, _)| *known == url) {

@@ -286,12 +286,10 @@ pub(crate) struct Listed {
     pub(crate) head: Branch,
 }
 
-/// A comment of any pull request, only to see who writes in the repository.
+/// A comment or review of any pull request, only to see who writes in the repository.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Elsewhere {
     pub(crate) user: Option<User>,
-    pub(crate) issue_url: Option<String>,
-    pub(crate) pull_request_url: Option<String>,
 }
 
 /// A file's content.

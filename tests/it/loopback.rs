@@ -113,7 +113,7 @@ pub(crate) fn talk(id: u64, user: Value, body: &str) -> Value {
 pub(crate) fn thread(node: &str, ids: &[u64]) -> Value {
     let nodes: Vec<Value> = ids
         .iter()
-        .map(|id| json!({"fullDatabaseId": id.to_string(), "isMinimized": false, "state": "SUBMITTED"}))
+        .map(|id| json!({"fullDatabaseId": id.to_string(), "isMinimized": false, "pullRequestReview": {"state": "COMMENTED"}}))
         .collect();
     json!({
         "id": node, "isResolved": false, "isOutdated": false, "viewerCanResolve": true, "resolvedBy": null,
@@ -173,7 +173,7 @@ impl World {
             ("GET", path) if path.starts_with("collaborators/") => {
                 reply(200, &json!({"permission": "write", "role_name": "write"}))
             }
-            ("GET", "pulls" | "issues/comments" | "pulls/comments") => reply(200, &json!([])),
+            ("GET", "pulls") => reply(200, &json!([])),
             ("POST", "/graphql") => self.graph(seen),
             _ => reply(404, &json!({"message": "Not Found"})),
         }

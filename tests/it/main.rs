@@ -11,6 +11,7 @@ mod classify_laws;
 mod fake_github;
 mod git;
 mod github;
+mod github_fake;
 mod licences;
 mod loopback;
 mod process;
