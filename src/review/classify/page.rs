@@ -64,6 +64,12 @@ impl Page {
         scan.page
     }
 
+    /// Returns the first line of code that says something.
+    pub(super) fn first_code(&self) -> Option<String> {
+        let mut code = self.lines.iter().filter(|line| line.code).map(|line| self.text(line).trim());
+        code.find(|text| text.chars().any(char::is_alphanumeric)).map(|text| text.chars().take(120).collect())
+    }
+
     /// Returns the text of a line.
     pub(super) fn text(&self, line: &Line) -> &str {
         &self.flat[line.at.clone()]

@@ -51,7 +51,8 @@ fn after_gap(region: &Region, at: usize) -> bool {
 fn raise(author: &Author<'_>, masked: &str, claims: &mut [Claim]) {
     for level in author.sentences(masked) {
         let Some(at) = level.at.clone() else { continue };
-        let Some(claim) = claims.iter_mut().find(|c| c.start <= at.start && at.start < c.end) else { continue };
+        let next = claims.partition_point(|c| c.start <= at.start);
+        let Some(claim) = next.checked_sub(1).and_then(|i| claims.get_mut(i)) else { continue };
         let higher = claim.level.as_ref().and_then(|l| l.severity).is_none_or(|now| level.severity < Some(now));
         if higher {
             // The label still ends where it did; the sentence does not.
