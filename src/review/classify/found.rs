@@ -435,7 +435,7 @@ impl Case<'_> {
     }
 
     fn person_findings(&self, region: &Region, masked: &str, untagged_asks: bool) -> Vec<Found> {
-        let claims = people::claims(self.author, region, masked);
+        let claims = people::claims(self.author, masked);
         if claims.is_empty() && untagged_asks {
             let part = self.whole(region);
             return self.found(&part, self.author.assumed()).into_iter().collect();
