@@ -132,8 +132,8 @@ impl<'a> Scan<'a> {
             quotes: 0,
             after_blank: true,
             in_list: false,
-            last_comment_end: text.rfind("-->"),
-            last_summary_end: text.rfind("</summary>"),
+            last_comment_end: if text.contains("<!--") { text.rfind("-->") } else { None },
+            last_summary_end: if text.contains("<summary") { text.rfind("</summary>") } else { None },
         }
     }
 
