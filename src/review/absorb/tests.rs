@@ -59,6 +59,7 @@ pub(crate) fn found(severity: Severity, text: &str) -> Found {
         body_hash: text.to_lowercase().split_whitespace().collect::<Vec<_>>().join(" "),
         identity: None,
         is_question: false,
+        section: None,
     }
 }
 

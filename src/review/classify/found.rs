@@ -1,5 +1,6 @@
 //! The way from one comment to its findings: who speaks, where, and which of the other modules is asked.
 
+use std::cell::OnceCell;
 use std::collections::BTreeSet;
 
 use sha2::{Digest, Sha256};
@@ -34,7 +35,15 @@ pub fn classify(rules: &Rules, input: &CommentInput<'_>) -> Classified {
     let mut words = Words::new(&page, own);
     let verdict = verdict(own, &page, &words);
     let closed = signals::closing(own, &mut words);
-    let case = Case { input, page: &page, words: &words, author: &author, known: known.is_some(), verdict };
+    let case = Case {
+        input,
+        page: &page,
+        words: &words,
+        author: &author,
+        known: known.is_some(),
+        verdict,
+        first_code: OnceCell::new(),
+    };
     let mut out = match (known, input.account) {
         (None, AccountKind::Person) => case.person(),
         _ => case.bot(),
@@ -84,6 +93,7 @@ struct Case<'a> {
     author: &'a Author<'a>,
     known: bool,
     verdict: Option<(ReplyVerdict, bool)>,
+    first_code: OnceCell<Option<String>>,
 }
 
 /// Part of a page that becomes a finding.
@@ -196,6 +206,11 @@ impl Case<'_> {
         if findings.is_empty() && said.kind.is_none() {
             findings.extend(self.tagged_body());
         }
+        let approves = self.input.review_state == Some(ReviewState::Approved) && self.known;
+        if approves && findings.is_empty() && said.kind.is_none() && !view.chars().any(char::is_alphanumeric) {
+            said.signals.push(Signal::Finished { sha: None, clean: true, announced: Some(0) });
+            said.kind = Some(Kind::Clean);
+        }
         let kind =
             if findings.is_empty() { self.kind_without_finding(&said, sections.any, view) } else { Kind::Finding };
         if !findings.is_empty() {
@@ -277,6 +292,7 @@ impl Case<'_> {
         if let Some(named) = item.title.as_deref().and_then(title::field) {
             found.title = named;
         }
+        found.section = Some(self.author.own.sections[item.section].name.clone());
         found.path = place.path;
         found.line = place.line;
         found.end_line = place.end_line.or(place.line);
@@ -328,6 +344,7 @@ impl Case<'_> {
             body_hash: self.words.hash(part.head, part.first, part.last),
             identity,
             is_question: level.question || asks,
+            section: None,
             level: level.native,
         })
     }
@@ -350,9 +367,8 @@ impl Case<'_> {
 
     /// A finding without words is called by its first line of code, else by its place.
     fn fallback_title(&self) -> String {
-        let code = self.page.lines.iter().filter(|l| l.code).map(|l| self.page.text(l).trim());
-        if let Some(line) = code.into_iter().find(|l| l.chars().any(char::is_alphanumeric)) {
-            return line.chars().take(120).collect();
+        if let Some(line) = self.first_code.get_or_init(|| self.page.first_code()) {
+            return line.clone();
         }
         match (self.input.path, self.input.line) {
             (Some(path), Some(line)) => format!("{path}:{line}"),
@@ -419,7 +435,7 @@ impl Case<'_> {
     }
 
     fn person_findings(&self, region: &Region, masked: &str, untagged_asks: bool) -> Vec<Found> {
-        let claims = people::claims(self.author, region, masked);
+        let claims = people::claims(self.author, masked);
         if claims.is_empty() && untagged_asks {
             let part = self.whole(region);
             return self.found(&part, self.author.assumed()).into_iter().collect();

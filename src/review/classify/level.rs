@@ -66,11 +66,17 @@ impl<'a> Author<'a> {
         {
             return Some(level);
         }
+        let head = first.map(|(at, line)| Head::new(at, line));
         self.files().find_map(|file| {
+            let labelled = head.as_ref().is_some_and(|head| head.may_be_labelled(file));
             file.markers.iter().find_map(|marker| {
                 let found = match marker.place {
-                    MarkerPlace::Head | MarkerPlace::Paragraph | MarkerPlace::Label => on_line(marker, first?),
-                    MarkerPlace::Last => on_line(marker, Region::last_line(masked)?),
+                    MarkerPlace::Head => head.as_ref()?.hit(marker),
+                    MarkerPlace::Paragraph | MarkerPlace::Label if !labelled => None,
+                    MarkerPlace::Paragraph | MarkerPlace::Label => head.as_ref()?.hit(marker),
+                    MarkerPlace::Last => {
+                        Region::last_line(masked).and_then(|(at, line)| Head::new(at, line).hit(marker))
+                    }
                     MarkerPlace::Line => anywhere(marker, masked),
                     MarkerPlace::Comment => anywhere(marker, hidden).map(|hit| Hit { at: None, ..hit }),
                     MarkerPlace::Sentence => None,
@@ -88,15 +94,11 @@ impl<'a> Author<'a> {
         if !may_be_label(line) {
             return None;
         }
-        let (folded, _) = fold(head(line, LABEL_WINDOW));
-        let label = folded.get(label_start(&folded)..).unwrap_or_default();
-        let may = |file: &&Reviewer| {
-            file.label.as_ref().is_some_and(|p| p.is_match(label))
-                || file.paragraph.as_ref().is_some_and(|p| p.is_match(&folded))
-        };
-        self.files().filter(may).find_map(|file| {
-            let labels = file.markers.iter().filter(|m| matches!(m.place, MarkerPlace::Paragraph | MarkerPlace::Label));
-            labels.into_iter().find_map(|marker| self.level(file, marker, on_line(marker, (at, line))?))
+        let head = Head::new(at, head(line, LABEL_WINDOW));
+        self.files().filter(|file| head.may_be_labelled(file)).find_map(|file| {
+            let mut labels =
+                file.markers.iter().filter(|m| matches!(m.place, MarkerPlace::Paragraph | MarkerPlace::Label));
+            labels.find_map(|marker| self.level(file, marker, head.hit(marker)?))
         })
     }
 
@@ -191,19 +193,46 @@ struct Hit {
     at: Option<Range<usize>>,
 }
 
-/// Matches a marker on one line only; the label test sees the line's compatibility form.
-fn on_line(marker: &Marker, (at, line): (usize, &str)) -> Option<Hit> {
-    let near = head(line, 1_000);
-    let (folded, map) = fold(near);
-    let skipped = if marker.place == MarkerPlace::Label { label_start(&folded) } else { 0 };
-    let found = captures(&marker.pattern, marker.unless.as_ref(), folded.get(skipped..)?)?;
-    let all = found.get(0)?;
-    let back = |offset: usize| map.as_ref().map_or(offset, |m| m.get(offset).copied().unwrap_or(near.len()));
-    Some(Hit {
-        native: marker.native(&found),
-        text: all.as_str().to_owned(),
-        at: Some(at + back(skipped + all.start())..at + back(skipped + all.end())),
-    })
+/// The line on which markers of one place are looked for, in its compatibility form.
+struct Head<'t> {
+    at: usize,
+    len: usize,
+    text: Cow<'t, str>,
+    map: Option<Vec<usize>>,
+    /// Where a label would begin.
+    label: usize,
+}
+
+impl<'t> Head<'t> {
+    fn new(at: usize, line: &'t str) -> Self {
+        let near = head(line, 1_000);
+        let (text, map) = fold(near);
+        let label = label_start(&text);
+        Self { at, len: near.len(), text, map, label }
+    }
+
+    fn label(&self) -> &str {
+        self.text.get(self.label..).unwrap_or_default()
+    }
+
+    /// Tells whether one of a file's labels may fit; one look for all of them.
+    fn may_be_labelled(&self, file: &Reviewer) -> bool {
+        let fits = |pattern: &Option<Pattern>, text: &str| pattern.as_ref().is_some_and(|p| p.is_match(text));
+        fits(&file.label, self.label()) || fits(&file.paragraph, &self.text)
+    }
+
+    fn hit(&self, marker: &Marker) -> Option<Hit> {
+        let (text, skipped) = match marker.place {
+            MarkerPlace::Label => (self.label(), self.label),
+            MarkerPlace::Head | MarkerPlace::Line | MarkerPlace::Last | MarkerPlace::Comment => (&*self.text, 0),
+            MarkerPlace::Paragraph | MarkerPlace::Sentence => (&*self.text, 0),
+        };
+        let found = captures(&marker.pattern, marker.unless.as_ref(), text)?;
+        let all = found.get(0)?;
+        let back = |offset: usize| self.map.as_ref().map_or(offset, |m| m.get(offset).copied().unwrap_or(self.len));
+        let at = self.at + back(skipped + all.start())..self.at + back(skipped + all.end());
+        Some(Hit { native: marker.native(&found), text: all.as_str().to_owned(), at: Some(at) })
+    }
 }
 
 fn anywhere(marker: &Marker, text: &str) -> Option<Hit> {
@@ -213,6 +242,9 @@ fn anywhere(marker: &Marker, text: &str) -> Option<Hit> {
 }
 
 fn captures<'t>(pattern: &Pattern, unless: Option<&Pattern>, text: &'t str) -> Option<Captures<'t>> {
+    if !pattern.is_match(text) {
+        return None;
+    }
     let found = pattern.captures(text)?;
     let refused = unless.is_some_and(|u| found.get(0).is_some_and(|all| u.is_match(line_around(text, all.range()))));
     (!refused).then_some(found)

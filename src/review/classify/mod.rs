@@ -187,6 +187,8 @@ pub struct Found {
     pub is_question: bool,
     /// The reviewer's own level.
     pub level: Option<String>,
+    /// The section of a body it was found in; one of the name `duplicate` repeats an open thread.
+    pub section: Option<String>,
 }
 
 /// What a text, a check or a reaction says of a review.

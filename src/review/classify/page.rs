@@ -64,6 +64,12 @@ impl Page {
         scan.page
     }
 
+    /// Returns the first line of code that says something.
+    pub(super) fn first_code(&self) -> Option<String> {
+        let mut code = self.lines.iter().filter(|line| line.code).map(|line| self.text(line).trim());
+        code.find(|text| text.chars().any(char::is_alphanumeric)).map(|text| text.chars().take(120).collect())
+    }
+
     /// Returns the text of a line.
     pub(super) fn text(&self, line: &Line) -> &str {
         &self.flat[line.at.clone()]
@@ -126,8 +132,8 @@ impl<'a> Scan<'a> {
             quotes: 0,
             after_blank: true,
             in_list: false,
-            last_comment_end: text.rfind("-->"),
-            last_summary_end: text.rfind("</summary>"),
+            last_comment_end: if text.contains("<!--") { text.rfind("-->") } else { None },
+            last_summary_end: if text.contains("<summary") { text.rfind("</summary>") } else { None },
         }
     }
 

@@ -1,8 +1,7 @@
-//! Comments of people: every labelled paragraph is a claim of its own; what has no label asks as well where it stands in the diff.
+//! Comments of people: every label at the start of a line begins a claim of its own; what has no label asks as well where it stands in the diff.
 
 use super::level::{Author, Level};
-use super::page::is_list_item;
-use super::words::{Quotes, Region, Words};
+use super::words::{Quotes, Words};
 
 /// One claim: where its text begins and ends in the region, and its grade when it is labelled.
 pub(super) struct Claim {
@@ -12,23 +11,15 @@ pub(super) struct Claim {
 }
 
 /// Splits a person's words into claims.
-pub(super) fn claims(author: &Author<'_>, region: &Region, masked: &str) -> Vec<Claim> {
+pub(super) fn claims(author: &Author<'_>, masked: &str) -> Vec<Claim> {
     let mut out: Vec<Claim> = Vec::new();
     let mut at = 0;
-    let mut fresh = true;
+    // The forge shows a line end as one, so that every line may begin with a label.
     for line in masked.split_inclusive('\n') {
         let text = line.trim_end_matches('\n');
-        let blank = text.trim_ascii().is_empty();
-        if !blank && (fresh || is_list_item(text) || after_gap(region, at)) {
-            let level = (!text.starts_with('|')).then(|| author.label(at, text)).flatten();
-            fresh = level.is_some();
-            match level {
-                Some(level) => out.push(Claim { start: at, end: at, level: Some(level) }),
-                None if out.is_empty() => out.push(Claim { start: at, end: at, level: None }),
-                None => {}
-            }
-        } else {
-            fresh = blank;
+        let level = (!text.starts_with('|')).then(|| author.label(at, text)).flatten();
+        if level.is_some() || (out.is_empty() && !text.trim_ascii().is_empty()) {
+            out.push(Claim { start: at, end: at, level });
         }
         at += line.len();
     }
@@ -39,19 +30,12 @@ pub(super) fn claims(author: &Author<'_>, region: &Region, masked: &str) -> Vec<
     out
 }
 
-/// Tells whether a line follows something that is not the author's own, such as a quote.
-fn after_gap(region: &Region, at: usize) -> bool {
-    match (region.line_at(at), at.checked_sub(1).and_then(|before| region.line_at(before))) {
-        (Some(line), Some(before)) => line > before + 1,
-        _ => true,
-    }
-}
-
 /// Raises a claim that says outright how bad it is.
 fn raise(author: &Author<'_>, masked: &str, claims: &mut [Claim]) {
     for level in author.sentences(masked) {
         let Some(at) = level.at.clone() else { continue };
-        let Some(claim) = claims.iter_mut().find(|c| c.start <= at.start && at.start < c.end) else { continue };
+        let next = claims.partition_point(|c| c.start <= at.start);
+        let Some(claim) = next.checked_sub(1).and_then(|i| claims.get_mut(i)) else { continue };
         let higher = claim.level.as_ref().and_then(|l| l.severity).is_none_or(|now| level.severity < Some(now));
         if higher {
             // The label still ends where it did; the sentence does not.

@@ -2,6 +2,7 @@
 
 use regex::Captures;
 
+use super::clean::head;
 use super::compile::{Reviewer, Section};
 use super::page::{BODY, Page};
 use super::pattern::Pattern;
@@ -157,7 +158,8 @@ impl Walk<'_> {
         if rule.ignore {
             return;
         }
-        let mut item = Item { section, from: from.to_owned(), first, block: index, by_block: true, ..Item::default() };
+        let from = head(from, 200).to_owned();
+        let mut item = Item { section, from, first, block: index, by_block: true, ..Item::default() };
         if let Some(found) = rule.block.as_ref().and_then(|re| re.captures(summary)) {
             item.take(&found);
         }
@@ -171,7 +173,8 @@ impl Walk<'_> {
         item.level = item.level.or_else(|| self.group.clone()).or_else(|| rule.level.clone());
         if item.path.is_none()
             && let Some(file) = place.file
-            && let Some(found) = rule.file.as_ref().and_then(|re| re.captures(&self.page.blocks[file as usize].summary))
+            && let Some(found) =
+                rule.file.as_ref().and_then(|re| re.captures(head(&self.page.blocks[file as usize].summary, 1_000)))
         {
             item.path = text_of(&found, "path");
         }
@@ -214,7 +217,7 @@ impl Walk<'_> {
         if place.item.is_none()
             && let Some(found) = rule.item.as_ref().and_then(|re| re.captures(text))
         {
-            let from = self.section_of(place).map_or("", |(_, from)| from).to_owned();
+            let from = head(self.section_of(place).map_or("", |(_, from)| from), 200).to_owned();
             let mut item = Item { section, from, first: index, block: line.block, ..Item::default() };
             item.take(&found);
             let rest = found.get(0).map_or("", |all| text.get(all.end()..).unwrap_or_default());

@@ -97,11 +97,16 @@ impl<'a> Words<'a> {
         Region { text, starts }
     }
 
+    fn between(&self, from: usize, to: usize) -> impl Iterator<Item = (usize, &Line)> {
+        let lines = self.page.lines.get(from..to.max(from)).unwrap_or_default();
+        lines.iter().enumerate().map(move |(n, line)| (from + n, line))
+    }
+
     /// Returns the readable text of the lines in a range, code fenced, noise left out.
     pub(super) fn brief(&self, head: &str, from: usize, to: usize) -> String {
         let mut out = String::from(head);
         let mut in_code = false;
-        for (index, line) in self.page.lines.iter().enumerate().take(to).skip(from) {
+        for (index, line) in self.between(from, to) {
             if self.is_noise(index, line) {
                 continue;
             }
@@ -127,7 +132,7 @@ impl<'a> Words<'a> {
     pub(super) fn hash(&self, head: &str, from: usize, to: usize) -> String {
         let mut hash = Sha256::new();
         hash.update(head.trim());
-        for (index, line) in self.page.lines.iter().enumerate().take(to).skip(from) {
+        for (index, line) in self.between(from, to) {
             let text = self.page.text(line).trim();
             if text.is_empty() || self.is_noise(index, line) || (!line.code && is_button(text)) {
                 continue;

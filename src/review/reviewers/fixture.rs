@@ -84,6 +84,7 @@ fn found(line: &str) -> Option<Found> {
         body_hash: title.to_owned(),
         identity: None,
         is_question: false,
+        section: None,
     })
 }
 
