@@ -389,7 +389,6 @@ mod tests {
             brief: String::new(),
             tree: String::new(),
             decisions: vec![decision],
-            problems: vec![],
             judged: true,
             settled: vec![],
             touched: vec![],

@@ -19,8 +19,8 @@ use super::written::Written;
 
 pub use describe::removed_again;
 pub use plan::plan;
+pub(crate) use reconcile::answered_since;
 pub use reconcile::reconcile;
-pub(crate) use reconcile::{answered_since, settle};
 
 /// A receipt of ours as read on the pull request.
 #[derive(Debug, Clone, PartialEq, Eq)]

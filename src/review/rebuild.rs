@@ -9,11 +9,11 @@ use super::ids::{FindingId, Sha};
 use super::marker::{self, Marker};
 use super::note::Note;
 use super::observation::{Observation, Permission};
-use super::outbox::{Receipt, answered_since, settle};
+use super::outbox::{Receipt, answered_since};
 use super::owed::key_of_version;
 use super::policy::Policy;
 use super::status::Status;
-use super::summary::{Entry, Move, Proof, Summary, WriteKind};
+use super::summary::{Entry, Proof, Summary, WriteKind};
 use super::words;
 
 /// No counter of an honest run is higher; a higher one is cut, so that nobody can make counting fail.
@@ -75,8 +75,7 @@ pub fn rebuild(summary: &mut Summary, obs: &Observation, notes: &[Note], policy:
     let (round, why) = (summary.round, "argued earlier: reply and description line carry one key");
     for (id, proof) in argued {
         let Some(entry) = summary.comments.get_mut(&id) else { continue };
-        let step = Move { at: obs.at, from: None, to: Status::Argued, why: why.to_owned(), round };
-        settle(entry, Status::Argued, proof, why, step);
+        entry.settle(Status::Argued, proof, why, obs.at, round);
     }
     claims
 }

@@ -191,7 +191,7 @@ fn r8_each_answer_is_judged() {
         &[("c1", "accepted fix"), ("c2", "characters")],
     );
     case.diff = vec![changed("src/b.rs", vec![hunk((10, &["a"]), (10, &["b"]))])];
-    case.check(&[item("c1", "fix", "")], &[("c1", "does not touch src/a.rs:10"), ("c2", "not answered")]);
+    case.check(&[item("c1", "fix", "")], &[("c1", "touches neither src/a.rs:10"), ("c2", "not answered")]);
 }
 
 #[test]

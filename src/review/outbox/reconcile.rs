@@ -11,7 +11,7 @@ use crate::review::note::{Note, ReplyVerdict, Standing};
 use crate::review::observation::Observation;
 use crate::review::severity::Severity;
 use crate::review::status::Status;
-use crate::review::summary::{Entry, Move, OutboxItem, Proof, Summary, Target, WriteKind, WriteState};
+use crate::review::summary::{Entry, OutboxItem, Proof, Summary, Target, WriteKind, WriteState};
 
 use super::{Receipt, keys, new_item, receipts};
 
@@ -206,7 +206,7 @@ fn settle_all(summary: &mut Summary, obs: &Observation, notes: &[Note], seen: &[
             | Status::Duplicate
             | Status::Gone => "",
         };
-        settle(entry, to, proof, why, Move { at: obs.at, from: None, to, why: why.to_owned(), round });
+        entry.settle(to, proof, why, obs.at, round);
     }
 }
 
@@ -222,15 +222,4 @@ pub(crate) fn answered_since(entry: &Entry, receipt: &Receipt, notes: &[Note], o
         })
     };
     receipt.channel == Channel::Inline && later.map(|c| c.id).any(|id| !entry.heard.contains(&id) && counts(id))
-}
-
-/// Moves a finding to a settled status with its proof.
-pub(crate) fn settle(entry: &mut Entry, to: Status, proof: Proof, why: &str, step: Move) {
-    let from = Some(entry.finding.status);
-    entry.finding.status = to;
-    why.clone_into(&mut entry.finding.why);
-    entry.proof = Some(proof);
-    entry.pending = None;
-    entry.refused = None;
-    entry.history.push(Move { from, ..step });
 }
