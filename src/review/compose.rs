@@ -389,6 +389,7 @@ mod tests {
             brief: String::new(),
             tree: String::new(),
             decisions: vec![decision],
+            problems: vec![],
             judged: true,
             settled: vec![],
             touched: vec![],

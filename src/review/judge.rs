@@ -137,7 +137,7 @@ fn verdict(
         (Verb::Fix, _) => match facts.commit {
             None => refuse("it was answered with `fix`, but the round made no commit"),
             Some(commit) => match touches(entry, &decision.places, facts.diff) {
-                Ok(_) => Answered::Accepted(pending(Some(commit.clone()))),
+                Ok(place) => Answered::Accepted(Pending { reason: place, ..pending(Some(commit.clone())) }),
                 Err(why) => Answered::Refused(why),
             },
         },

@@ -864,10 +864,13 @@ fn discovery_finds_pull_requests_and_files() {
         [(9, PrState::Open), (3, PrState::Closed)]
     );
     assert_eq!(server.take_log()[0].query("head"), Some("o%3Aa%2Fb"));
-    assert_eq!(api.contents(&slug, ".pushback.toml", "main").expect("a file").as_deref(), Some("[spec]\n"));
-    assert_eq!(api.contents(&slug, ".pushback.toml", "gone").expect("an answer"), None);
+    assert_eq!(api.contents(&slug, ".pushback.toml", Some("main")).expect("a file").as_deref(), Some("[spec]\n"));
+    assert_eq!(api.contents(&slug, ".pushback.toml", Some("gone")).expect("an answer"), None);
     let may = api.token_permissions(&slug).expect("rights").expect("told");
     assert!(may.push && may.triage && !may.admin);
     let other = "o/hidden".parse().expect("a slug");
-    assert!(matches!(api.contents(&other, "x", "main"), Err(ForgeError::Permission { .. })), "hidden is not absent");
+    assert!(
+        matches!(api.contents(&other, "x", Some("main")), Err(ForgeError::Permission { .. })),
+        "hidden is not absent"
+    );
 }

@@ -356,9 +356,9 @@ fn closing_issues_and_discovery() {
     let pulls = api.pulls_for(&slug, "o", "feature").expect("a list");
     assert_eq!(pulls.iter().map(|c| (c.number.0, c.base.as_str())).collect::<Vec<_>>(), [(7, "main")]);
     assert_eq!(api.pulls_for(&slug, "o", "none").expect("a list"), []);
-    let config = api.contents(&slug, ".pushback.toml", "main").expect("a file");
+    let config = api.contents(&slug, ".pushback.toml", Some("main")).expect("a file");
     assert_eq!(config.as_deref(), Some("[limits]\nrounds = 2\n"));
-    assert_eq!(api.contents(&slug, "missing.toml", "main").expect("an answer"), None);
+    assert_eq!(api.contents(&slug, "missing.toml", Some("main")).expect("an answer"), None);
     assert!(api.token_permissions(&slug).expect("rights").is_some_and(|may| may.admin && may.push));
     scene.kept();
 }

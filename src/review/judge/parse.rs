@@ -14,7 +14,7 @@ pub(super) const MAX_REASON: usize = 2_000;
 const MAX_PLACES: usize = 50;
 
 /// What is wrong with the file or with one item of it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct ItemProblem {
     /// The finding, where it can be told.
     pub id: Option<FindingId>,
