@@ -167,7 +167,11 @@ impl GitWorktree {
         let git = || self.git.call(what).env("GIT_INDEX_FILE", index.as_os_str());
         let staged = git().args(["write-tree"]).run()?;
         let staged = staged.success().then(|| String::from_utf8_lossy(&staged.stdout).trim().to_owned());
-        git().config("advice.addEmbeddedRepo=false").args(["add", "-A", "--", ":/", ":(top,exclude).pushback"]).ok()?;
+        // git refuses a pathspec that names something ignored, even to leave it out.
+        let ignored =
+            self.git.call(what).args(["check-ignore", "-q", "--no-index", "--", ".pushback/x"]).run()?.success();
+        let spec: &[&str] = if ignored { &[":/"] } else { &[":/", ":(top,exclude).pushback"] };
+        git().config("advice.addEmbeddedRepo=false").args(["add", "-A", "--"]).args(spec).ok()?;
         Ok((staged, git().args(["write-tree"]).line()?))
     }
 
