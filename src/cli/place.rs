@@ -114,7 +114,7 @@ fn push_remote(found: &Discovered, global: &Global) -> Result<Remote, Failure> {
     match &found.push {
         PushTarget::One(remote) => Ok(remote.clone()),
         PushTarget::Several(_) if found.remotes.iter().filter(fits).count() == 1 => {
-            found.remotes.iter().find(fits).cloned().ok_or_else(|| no_remote())
+            found.remotes.iter().find(fits).cloned().ok_or_else(no_remote)
         }
         PushTarget::Several(remotes) => {
             let names: Vec<String> = remotes.iter().map(|remote| format!("{} ({})", remote.name, remote.url)).collect();
