@@ -206,7 +206,12 @@ impl Desk {
             policy: &self.settings.policy,
             guard: &self.guard,
             pr: self.pr.clone(),
-            branch: self.place.branch.clone(),
+            // Another pull request than this branch's: only its own branch may run it.
+            branch: if self.place.remote_branch == self.obs.pr.head_branch {
+                self.place.branch.clone()
+            } else {
+                self.obs.pr.head_branch.clone()
+            },
             spec,
             spec_paths: self.settings.spec.clone(),
             verify_commands: self.settings.verify.commands.clone(),

@@ -28,12 +28,13 @@ pub struct Printer {
     verbosity: Verbosity,
     terminal: bool,
     bar: RefCell<Option<ProgressBar>>,
+    last: RefCell<String>,
 }
 
 impl Printer {
     /// Makes a printer for stderr.
     pub fn new(verbosity: Verbosity) -> Self {
-        Self { verbosity, terminal: std::io::stderr().is_terminal(), bar: RefCell::new(None) }
+        Self { verbosity, terminal: std::io::stderr().is_terminal(), bar: RefCell::new(None), last: RefCell::default() }
     }
 
     fn line(&self, style: Style, text: &str) {
@@ -99,7 +100,10 @@ impl Reporter for Printer {
             Event::Wrote(text) => self.line(Style::new().fg_color(Some(AnsiColor::Green.into())), &format!("→ {text}")),
             Event::Observed { head, p1, p2 } => {
                 self.rest();
-                self.line(strong, &format!("head {}: {p1} P1 and {p2} P2 open", head.short()));
+                let text = format!("head {}: {p1} P1 and {p2} P2 open", head.short());
+                if self.last.replace(text.clone()) != text {
+                    self.line(strong, &text);
+                }
             }
             Event::Round { n, sent, tests } => {
                 let mut what: Vec<String> = sent.iter().map(ToString::to_string).collect();
@@ -117,7 +121,11 @@ impl Reporter for Printer {
             }
             Event::Waiting { what, until } => {
                 let text = format!("waiting: {what}{}", at(until));
-                if self.terminal { self.live(&text) } else { self.line(plain, &format!("  {text}")) }
+                if self.terminal {
+                    self.live(&text);
+                } else if self.last.replace(text.clone()) != text {
+                    self.line(plain, &format!("  {text}"));
+                }
             }
             Event::WaitOver => {
                 if !self.terminal {

@@ -15,7 +15,9 @@ use crate::engine::rounds::{self, RunEnd, RunRequest};
 use crate::ports::{Event, Reporter, Store};
 use crate::report::json::{PlannedView, RoundView, RunView, UsedView};
 use crate::report::table;
+use crate::review::comment::AccountKind;
 use crate::review::description;
+use crate::review::observation::Permission;
 use crate::review::summary::{Summary, WriteKind, WriteState};
 use crate::store;
 
@@ -39,6 +41,7 @@ pub(super) fn run(cx: &Context, args: &RunArgs) -> Result<u8, Failure> {
         return dry_run(cx, &desk);
     }
     may_run(&desk)?;
+    stranger(&desk)?;
     // Whoever holds the pull request is named before anything is asked.
     let held = desk.store.lock()?;
     consent(cx, &desk, args)?;
@@ -79,6 +82,34 @@ fn may_run(desk: &Desk) -> Result<(), Failure> {
         None => "set `[verify] commands` to what has to pass, or `none = true` when there is nothing to run".to_owned(),
     };
     Err(Failure::usage("no verify command is configured, so nothing could prove a fix", hint))
+}
+
+/// Code of somebody without write permission is run only after a person has typed yes at a terminal.
+fn stranger(desk: &Desk) -> Result<(), Failure> {
+    let (obs, pr) = (&desk.obs, &desk.obs.pr);
+    let own_branch = pr.head_repo.as_ref().is_some_and(|repo| repo.same(&desk.pr.slug));
+    let trusted = pr.author.as_ref().is_some_and(|author| match author.kind {
+        AccountKind::Bot => own_branch,
+        AccountKind::Person => match obs.permission(author) {
+            Permission::Write => true,
+            Permission::Unasked => own_branch,
+            Permission::Read | Permission::Triage => obs.is_ours(Some(author)),
+        },
+    });
+    if trusted {
+        return Ok(());
+    }
+    let who = pr.author.as_ref().map_or_else(|| "a deleted account".to_owned(), |author| author.login.to_string());
+    let why = format!("{} is by {who}, who has no write permission; a run starts its code and its tests here", desk.pr);
+    let terminal = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
+    let asked = terminal.then(|| {
+        let prompt = format!("{why}. Type yes to go on");
+        dialoguer::Input::<String>::new().with_prompt(prompt).allow_empty(true).interact_text().unwrap_or_default()
+    });
+    if asked.is_some_and(|answer| answer.trim() == "yes") {
+        return Ok(());
+    }
+    Err(Failure::usage(why, "read the change first, then run it at a terminal and type yes"))
 }
 
 /// The first run in a repository says what it will post and asks once (R26).
