@@ -191,6 +191,17 @@ pub enum Replayed {
     Conflict(String),
 }
 
+/// A commit with its message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CommitInfo {
+    /// The commit.
+    pub sha: Sha,
+    /// Its first parent.
+    pub parent: Option<Sha>,
+    /// Its message.
+    pub message: String,
+}
+
 /// The worktree and its repository.
 pub trait Worktree {
     /// Reads HEAD, branch, state.
@@ -213,6 +224,8 @@ pub trait Worktree {
     fn tree(&self, sha: &Sha) -> Result<String, GitError>;
     /// Returns the first parent.
     fn parent(&self, sha: &Sha) -> Result<Option<Sha>, GitError>;
+    /// Lists the commits that `to` has and `after` has not, newest first.
+    fn commits(&self, after: &Sha, to: &Sha) -> Result<Vec<CommitInfo>, GitError>;
     /// Takes a picture.
     fn picture(&self) -> Result<Picture, GitError>;
     /// Puts paths back to how they are at a commit (removes those that are not there).

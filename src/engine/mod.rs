@@ -6,6 +6,7 @@ mod edit;
 mod post;
 mod push;
 mod recover;
+mod reprove;
 pub mod rounds;
 pub mod survey;
 mod verify;

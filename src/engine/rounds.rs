@@ -136,6 +136,7 @@ pub fn rebuilt(ports: &Ports<'_>, setup: &Setup<'_>, obs: &Observation) -> Resul
     survey::digest(ports, setup, &mut summary, obs.clone(), Depth::Full)?;
     let notes = crate::review::trust::notes(obs, setup.rules, setup.policy);
     rebuild::rebuild(&mut summary, obs, &notes, setup.policy);
+    super::reprove::reprove(ports, &mut summary, obs)?;
     Ok(summary)
 }
 

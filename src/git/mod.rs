@@ -22,7 +22,7 @@ use secrecy::SecretString;
 
 pub use discover::{Discovered, Head, PushTarget, Remote, discover};
 
-use crate::ports::{GitError, LocalFacts, Pushed, Replayed, Worktree};
+use crate::ports::{CommitInfo, GitError, LocalFacts, Pushed, Replayed, Worktree};
 use crate::review::diff::FileDiff;
 use crate::review::ids::{RepoPath, Sha};
 use crate::review::picture::Picture;
@@ -178,6 +178,10 @@ impl Worktree for GitWorktree {
 
     fn diff(&self, from: &Sha, to: &Sha) -> Result<Vec<FileDiff>, GitError> {
         self.diff_trees(&self.tree_of(from)?, &self.tree_of(to)?)
+    }
+
+    fn commits(&self, after: &Sha, to: &Sha) -> Result<Vec<CommitInfo>, GitError> {
+        self.commits_between(after, to)
     }
 
     fn diff_worktree(&self) -> Result<Vec<FileDiff>, GitError> {

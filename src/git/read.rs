@@ -4,7 +4,7 @@ use git2::{ErrorCode, ObjectType, Oid, Repository};
 
 use super::run::TRANSFER_LIMIT;
 use super::{GitWorktree, SCRATCH, failed, status};
-use crate::ports::{GitError, LocalFacts};
+use crate::ports::{CommitInfo, GitError, LocalFacts};
 use crate::review::ids::{RepoPath, Sha};
 
 /// How far a cut-off history is deepened before an answer stays unknown.
@@ -158,6 +158,23 @@ impl GitWorktree {
         }
         let name = format!("{sha}^{{tree}}");
         self.git.call(what).args(["rev-parse", "--verify", "--quiet", "--end-of-options", &name]).line()
+    }
+
+    pub(super) fn commits_between(&self, after: &Sha, to: &Sha) -> Result<Vec<CommitInfo>, GitError> {
+        let what = format!("list the commits from {} to {}", after.short(), to.short());
+        let not_after = format!("^{after}");
+        let format = "--format=tformat:%H %P%n%B%x00";
+        let args = ["log", "--no-show-signature", "--no-color", format, "--end-of-options", to.as_str(), &not_after];
+        let data = self.git.call(&what).args(args).ok()?;
+        let commit = |entry: &[u8]| {
+            let text = String::from_utf8_lossy(entry).into_owned();
+            let (ids, message) = text.trim_start_matches('\n').split_once('\n')?;
+            let mut ids = ids.split(' ');
+            let sha = Sha::parse(ids.next()?).ok()?;
+            let parent = ids.next().and_then(|id| Sha::parse(id).ok());
+            Some(CommitInfo { sha, parent, message: message.to_owned() })
+        };
+        Ok(data.split(|byte| *byte == 0).filter_map(commit).collect())
     }
 
     pub(super) fn first_parent(&self, sha: &Sha) -> Result<Option<Sha>, GitError> {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use pushback::ports::{GitError, LocalFacts, Pushed, Replayed, Worktree};
+use pushback::ports::{CommitInfo, GitError, LocalFacts, Pushed, Replayed, Worktree};
 use pushback::review::diff::{FileChange, FileDiff, Hunk};
 use pushback::review::ids::{RepoPath, Sha};
 use pushback::review::picture::Picture;
@@ -205,6 +205,17 @@ impl Worktree for Tree {
 
     fn parent(&self, sha: &Sha) -> Result<Option<Sha>, GitError> {
         Ok(self.0.borrow().repo.commits.get(sha).and_then(|commit| commit.parent.clone()))
+    }
+
+    fn commits(&self, after: &Sha, to: &Sha) -> Result<Vec<CommitInfo>, GitError> {
+        let world = self.0.borrow();
+        let (mut at, mut out) = (Some(to.clone()), Vec::new());
+        while let Some(sha) = at.filter(|sha| !world.repo.is_ancestor(sha, after)) {
+            let commit = &world.repo.commits[&sha];
+            out.push(CommitInfo { sha: sha.clone(), parent: commit.parent.clone(), message: commit.message.clone() });
+            at = commit.parent.clone();
+        }
+        Ok(out)
     }
 
     fn picture(&self) -> Result<Picture, GitError> {
