@@ -52,7 +52,11 @@ pub(super) fn edit(
         .any(|round| round.n > summary.reset_at_round && counted(round) && round.brief == draft.hash)
     {
         let why = "the editor would get the same brief a second time";
-        return Ok(stop(StopReason::NoProgress, why, "decide with `pushback triage`, or say more in the thread"));
+        return Ok(stop(
+            StopReason::NoProgress,
+            why,
+            "say more in the thread, or mend it yourself and push, then run again with `--more 1`",
+        ));
     }
     let sent: Vec<FindingId> =
         draft.file.review_findings.iter().flat_map(|i| std::iter::once(i.id).chain(i.also.iter().copied())).collect();

@@ -45,10 +45,9 @@ impl Printer {
             let now = jiff::Timestamp::now().to_zoned_datetime(TimeZone::system()).strftime("%H:%M:%S");
             format!("{now} {text}")
         };
-        match &*self.bar.borrow() {
-            Some(bar) => bar.suspend(|| write_line(&line)),
-            None => write_line(&line),
-        }
+        // What was live is over once something is told for good.
+        self.rest();
+        write_line(&line);
     }
 
     fn live(&self, text: &str) {
@@ -56,7 +55,7 @@ impl Printer {
         let mut bar = self.bar.borrow_mut();
         let bar = bar.get_or_insert_with(|| {
             let bar = ProgressBar::new_spinner();
-            if let Ok(style) = ProgressStyle::with_template("{spinner} {msg}") {
+            if let Ok(style) = ProgressStyle::with_template("{spinner} {elapsed} {msg}") {
                 bar.set_style(style);
             }
             bar.enable_steady_tick(Duration::from_millis(120));
@@ -65,7 +64,8 @@ impl Printer {
         bar.set_message(text);
     }
 
-    fn rest(&self) {
+    /// Takes the live line away, before something else is printed.
+    pub fn rest(&self) {
         if let Some(bar) = self.bar.borrow_mut().take() {
             bar.finish_and_clear();
         }
@@ -114,7 +114,7 @@ impl Reporter for Printer {
             }
             Event::Agent { name, elapsed, doing } => {
                 if self.terminal {
-                    self.live(&format!("{name} {} {doing}", time(elapsed)));
+                    self.live(&format!("{name}: {doing}"));
                 } else if self.verbosity == Verbosity::Verbose {
                     self.line(plain, &format!("  {name} {} {doing}", time(elapsed)));
                 }

@@ -211,6 +211,7 @@ fn view_of(
 }
 
 fn print(cx: &Context, desk: &Desk, end: &RunEnd) {
+    cx.printer.rest();
     let Some(survey) = &end.survey else { return };
     if cx.global.json {
         let status = view::status(desk, &end.summary, survey, None);

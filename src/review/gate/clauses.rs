@@ -107,7 +107,7 @@ pub(super) fn findings(facts: &GateFacts<'_>) -> Clause {
         .map(|(id, severity, person)| format!("{id} ({severity}{})", if *person { ", needs a person" } else { "" }))
         .collect();
     let person = open.iter().any(|(_, _, person)| *person);
-    let remedy = if person { "pushback triage" } else { "pushback run, or pushback next" };
+    let remedy = if person { "answer in the thread with `/pushback …`, or mend it and push" } else { "pushback run" };
     Clause { person, ..fails(name, format!("{} open: {}", open.len(), list.join(", ")), remedy) }
 }
 
@@ -129,7 +129,7 @@ pub(super) fn description(facts: &GateFacts<'_>) -> Clause {
             return fails(name, reason, "pushback run puts it back");
         }
         let reason = format!("{reason}; removed again after it was restored: {}", again.join(", "));
-        let remedy = "put the reason back, or settle the finding in another way (`pushback triage`)";
+        let remedy = "put the reason back, or settle the finding in another way";
         return Clause { person: true, ..fails(name, reason, remedy) };
     }
     if !unread.is_empty() {
