@@ -25,7 +25,7 @@ fn no_double_post(world: &World, seed: u64) {
         let markers = marker::parse_all(&comment.body);
         assert!(!markers.is_empty(), "seed {seed}: a comment of ours without a marker: {}", comment.body);
         for marker in markers {
-            *seen.entry(marker.key.clone()).or_insert(0) += 1;
+            *seen.entry(marker.key().to_owned()).or_insert(0) += 1;
         }
     }
     let twice: Vec<_> = seen.iter().filter(|(_, count)| **count > 1).collect();
@@ -34,8 +34,8 @@ fn no_double_post(world: &World, seed: u64) {
 
 fn no_argued_p1(world: &World, seed: u64) {
     for comment in world.comments.iter().filter(|comment| is_ours(comment)) {
-        for marker in marker::parse_all(&comment.body).into_iter().filter(|marker| marker.kind == WriteKind::Argue) {
-            let carrier = world.comments.iter().find(|other| other.channel == Channel::Inline && other.id == marker.id.carrier());
+        for marker in marker::parse_all(&comment.body).into_iter().filter(|marker| marker.kind() == WriteKind::Argue) {
+            let carrier = world.comments.iter().find(|other| other.channel == Channel::Inline && Some(other.id) == marker.finding().map(|id| id.carrier()));
             let p1 = carrier.is_some_and(|carrier| carrier.body.contains("P1 Badge") || carrier.body.contains("Critical_"));
             assert!(!p1, "seed {seed}: a P1 was argued: {}", comment.body);
         }
