@@ -119,7 +119,8 @@ fn hunks(before: &str, after: &str) -> Vec<Hunk> {
         .filter(|op| !matches!(op, DiffOp::Equal { .. }))
         .map(|op| {
             let (o, w) = (op.old_range(), op.new_range());
-            let start = |range: &std::ops::Range<usize>| if range.is_empty() { n(range.start) } else { n(range.start + 1) };
+            let start =
+                |range: &std::ops::Range<usize>| if range.is_empty() { n(range.start) } else { n(range.start + 1) };
             Hunk {
                 old_start: start(&o),
                 old_len: n(o.len()),
@@ -213,7 +214,8 @@ impl Worktree for Tree {
         let mut files = BTreeMap::new();
         for change in diff(head_files, &world.repo.files) {
             let path = change.new_path.clone().or(change.old_path.clone()).expect("a path");
-            let hash = change.new_path.as_ref().and_then(|path| path.as_str()).map(|path| world.repo.files[path].clone());
+            let hash =
+                change.new_path.as_ref().and_then(|path| path.as_str()).map(|path| world.repo.files[path].clone());
             files.insert(path, hash);
         }
         let mut refs = BTreeMap::new();
