@@ -53,8 +53,8 @@ fn run(world: &Shared) -> Option<Result<RunEnd, EngineError>> {
         verify_commands: vec!["true".into()],
         retries: 1,
         frozen: Vec::new(),
-        poll_min: Duration::from_secs(10),
-        poll_max: Duration::from_secs(60),
+        poll_min: Duration::from_secs(60),
+        poll_max: Duration::from_secs(180),
     };
     let request = RunRequest { more: 0, until_ready: false, wait: None };
     match catch_unwind(AssertUnwindSafe(|| rounds::run(&ports, &setup, request))) {
@@ -77,9 +77,18 @@ fn play(seed: u64) {
     let told = world.clone();
     if let Err(payload) = catch_unwind(AssertUnwindSafe(|| play_in(&world, seed))) {
         if std::env::var_os("PUSHBACK_SIM_SEED").is_some() {
-            for line in &told.borrow().log {
+            let world = told.borrow();
+            for line in &world.log {
                 eprintln!("{line}");
             }
+            for entry in world.state.iter().flat_map(|state| state.comments.values()) {
+                let f = &entry.finding;
+                eprintln!(
+                    "{} {} {} {:?}:{:?} was {:?} on {:?}: {} | {:?} | {:?}",
+                    f.id, f.severity, f.status, f.path, f.line, entry.original_line, entry.made_on, f.why, entry.text, entry.proof
+                );
+            }
+            eprintln!("{:?}", world.defects);
         }
         resume_unwind(payload);
     }

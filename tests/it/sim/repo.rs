@@ -77,6 +77,19 @@ impl Repo {
         false
     }
 
+    /// Tells whether a commit after one, up to another, names a word in its message.
+    pub(crate) fn says_since(&self, after: &Sha, up_to: &Sha, word: &str) -> bool {
+        let mut at = Some(up_to.clone());
+        while let Some(sha) = at.filter(|sha| sha != after) {
+            let Some(commit) = self.commits.get(&sha) else { return false };
+            if commit.message.split(|c: char| !c.is_alphanumeric()).any(|known| known == word) {
+                return true;
+            }
+            at = commit.parent.clone();
+        }
+        false
+    }
+
     pub(crate) fn at(&self, sha: &Sha) -> &Files {
         &self.commits[sha].files
     }

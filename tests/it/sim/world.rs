@@ -238,9 +238,7 @@ impl World {
             let marker = format!("DEFECT {}", defect.n);
             let Some(line) = text.lines().position(|line| line.contains(&marker)) else { continue };
             let body = Self::badge(&defect);
-            let known = self.comments.iter().any(|comment| comment.body == body);
-            let again = self.rng.chance(25);
-            if known && !again {
+            if self.known(&body, head) && !self.rng.chance(25) {
                 continue;
             }
             said += 1;
@@ -263,6 +261,17 @@ impl World {
             self.push_comment(review_id, Channel::Review, bot(name), body, None, Some((state, head.clone())), None);
         }
         self.reviewed.entry(name).or_default().insert(head.clone());
+    }
+
+    /// Tells whether a bot has said this already and nobody claims since that it is fixed.
+    fn known(&self, body: &str, head: &Sha) -> bool {
+        self.comments.iter().rev().find(|comment| comment.body == body).is_some_and(|comment| {
+            let answered = self.comments.iter().any(|reply| reply.in_reply_to == Some(comment.id));
+            let resolved = self.threads.iter().any(|thread| thread.root == comment.id && thread.resolved);
+            let made_on = comment.anchor.as_ref().and_then(|anchor| anchor.original_commit.as_ref());
+            let claimed = made_on.is_some_and(|sha| self.repo.says_since(sha, head, &format!("c{}", comment.id)));
+            !resolved && (answered || !claimed)
+        })
     }
 
     fn inline(&mut self, name: &str, head: &Sha, review: u64, path: &str, line: u32, body: &str) {
