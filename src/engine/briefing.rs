@@ -4,14 +4,16 @@ use std::collections::BTreeMap;
 
 use super::survey::Survey;
 use super::{EngineError, Ports, Setup};
+use crate::review::anchor::{self, Located, Place};
 use crate::review::brief::{FindingsFile, PromptView, TestsView, ThreadLine};
 use crate::review::classify;
 use crate::review::comment::Side;
 use crate::review::compose::{self, Round, Sources};
-use crate::review::ids::{FindingId, RepoPath};
+use crate::review::ids::{FindingId, RepoPath, Sha};
+use crate::review::marker;
 use crate::review::note::Standing;
 use crate::review::step::tests_at;
-use crate::review::summary::{Entry, RoundOutcome, Summary, VerifyState};
+use crate::review::summary::{Entry, RoundOutcome, Summary, VerifyState, WriteKind};
 
 /// Lines of code shown before and after a place.
 const AROUND: u32 = 12;
@@ -103,6 +105,7 @@ pub(super) fn around(
     ports_tree: &dyn crate::ports::Worktree,
     survey: &Survey,
     entry: &Entry,
+    at: &Sha,
 ) -> Result<Around, EngineError> {
     let carrier = survey
         .obs
@@ -111,11 +114,8 @@ pub(super) fn around(
         .find(|comment| comment.channel == entry.finding.channel && comment.id == entry.finding.id.carrier());
     let hunk =
         carrier.and_then(|comment| comment.anchor.as_ref()).map(|anchor| anchor.hunk.clone()).unwrap_or_default();
-    let code = if entry.finding.side == Some(Side::Left) {
-        removed_lines(&hunk)
-    } else {
-        code_at(ports_tree, &survey.obs.pr.head, entry)?
-    };
+    let code =
+        if entry.finding.side == Some(Side::Left) { removed_lines(&hunk) } else { code_at(ports_tree, at, entry)? };
     Ok(Around { code, hunk: cap(&classify::plain(&hunk, TEXT_CAP), HUNK_CAP), thread: thread(survey, entry) })
 }
 
@@ -124,10 +124,11 @@ pub(super) fn lookups(
     ports: &Ports<'_>,
     survey: &Survey,
     entries: &[&Entry],
+    at: &Sha,
 ) -> Result<BTreeMap<FindingId, Around>, EngineError> {
     let mut found = BTreeMap::new();
     for entry in entries {
-        found.insert(entry.finding.id, around(ports.tree, survey, entry)?);
+        found.insert(entry.finding.id, around(ports.tree, survey, entry, at)?);
     }
     Ok(found)
 }
@@ -137,11 +138,7 @@ fn removed_lines(hunk: &str) -> String {
     format!("removed line(s):\n{}\n", removed.join("\n"))
 }
 
-fn code_at(
-    tree: &dyn crate::ports::Worktree,
-    head: &crate::review::ids::Sha,
-    entry: &Entry,
-) -> Result<String, EngineError> {
+fn code_at(tree: &dyn crate::ports::Worktree, head: &Sha, entry: &Entry) -> Result<String, EngineError> {
     let Some(path) = entry.finding.path.as_deref().and_then(|path| RepoPath::from_outside(path).ok()) else {
         return Ok(String::new());
     };
@@ -179,6 +176,44 @@ pub(super) struct Draft {
     pub(super) spec: Spec,
 }
 
+/// Returns the findings with their lines as they are in the worktree, where commits wait that the forge does not have.
+fn as_here(
+    ports: &Ports<'_>,
+    summary: &Summary,
+    survey: &Survey,
+    ask: &super::edit::Ask<'_>,
+) -> Result<Vec<Entry>, EngineError> {
+    let mut entries: Vec<Entry> = ask.findings.iter().filter_map(|id| summary.comments.get(id)).cloned().collect();
+    let head = &survey.obs.pr.head;
+    if head == ask.local {
+        return Ok(entries);
+    }
+    let diff = ports.tree.diff(head, ask.local)?;
+    let text = |sha: &Sha, path: &RepoPath| -> Result<Option<String>, EngineError> {
+        Ok(ports.tree.file_at(sha, path)?.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
+    };
+    for entry in entries.iter_mut().filter(|entry| entry.finding.side != Some(Side::Left)) {
+        let Some(path) = entry.finding.path.as_deref().and_then(|path| RepoPath::from_outside(path).ok()) else {
+            continue;
+        };
+        let (start_line, line, whole_file) = (entry.start_line, entry.finding.line, entry.whole_file);
+        let place = Place { path: path.clone(), start_line, line, side: Side::Right, whole_file };
+        let renamed = diff.iter().filter(|file| file.old_path.as_ref() == Some(&path));
+        let mut now = BTreeMap::new();
+        for path in renamed.filter_map(|file| file.new_path.clone()).chain([path.clone()]) {
+            let content = text(ask.local, &path)?;
+            now.insert(path, content);
+        }
+        let then = text(head, &path)?;
+        if let Located::There { path, line, start_line, .. } =
+            anchor::locate(&place, &diff, then.as_deref(), |path| now.get(path).cloned().flatten())
+        {
+            (entry.finding.path, entry.finding.line, entry.start_line) = (Some(path.to_string()), line, start_line);
+        }
+    }
+    Ok(entries)
+}
+
 /// Drafts the findings file of a round.
 pub(super) fn draft(
     ports: &Ports<'_>,
@@ -187,9 +222,10 @@ pub(super) fn draft(
     survey: &Survey,
     ask: &super::edit::Ask<'_>,
 ) -> Result<Draft, EngineError> {
-    let entries: Vec<&Entry> = ask.findings.iter().filter_map(|id| summary.comments.get(id)).collect();
+    let here = as_here(ports, summary, survey, ask)?;
+    let entries: Vec<&Entry> = here.iter().collect();
     let spec = spec(ports, setup, survey)?;
-    let lookups = lookups(ports, survey, &entries)?;
+    let lookups = lookups(ports, survey, &entries, ask.local)?;
     let of = |entry: &Entry| lookups.get(&entry.finding.id).cloned().unwrap_or_default();
     let tests = tests(summary, setup, ask.local);
     let round = Round {
@@ -203,7 +239,8 @@ pub(super) fn draft(
     };
     let sources = Sources { code: &|e| of(e).code, hunk: &|e| of(e).hunk, thread: &|e| of(e).thread };
     let file = compose::findings_file(round, sources);
-    let hash = compose::brief_hash(&file);
+    let words = last_round(summary).unwrap_or_default();
+    let hash = marker::key(WriteKind::Review, "brief", &format!("{} {words}", compose::brief_hash(&file)));
     Ok(Draft { file, hash, spec })
 }
 
@@ -214,11 +251,11 @@ pub(super) fn last_round(summary: &Summary) -> Option<String> {
         RoundOutcome::Red => "your last change left the spec tests red; it is in the tree, go on from it",
         RoundOutcome::NoChange => "your last run neither changed anything nor gave an accepted answer",
         RoundOutcome::Failed => "your last run ended badly and its changes were taken out",
+        RoundOutcome::Rejected => "your last run was put aside",
         RoundOutcome::Editing
         | RoundOutcome::Committed
         | RoundOutcome::Pushed
         | RoundOutcome::Answered
-        | RoundOutcome::Rejected
         | RoundOutcome::Environment
         | RoundOutcome::CutOff
         | RoundOutcome::Kept => return None,
@@ -247,7 +284,7 @@ pub(super) fn view(setup: &Setup<'_>, summary: &Summary, draft: &Draft, paths: [
 
 /// Returns a word that frames outside text; nobody who wrote such text could know it.
 fn nonce(seed: &str) -> String {
-    crate::review::marker::key(crate::review::summary::WriteKind::Review, "frame", seed)
+    marker::key(WriteKind::Review, "frame", seed)
 }
 
 /// What earlier rounds and reviews decided, so that nobody undoes it.

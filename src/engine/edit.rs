@@ -6,11 +6,13 @@ use super::survey::Survey;
 use super::{EngineError, Ports, Setup};
 use crate::ports::{AgentOutcome, AgentReport, Brief, BriefFiles, Event, Held};
 use crate::review::compose;
+use crate::review::decision::Verb;
 use crate::review::diff::{FileChange, FileDiff};
 use crate::review::guard::Examined;
 use crate::review::ids::{FindingId, RepoPath, Sha};
 use crate::review::judge;
 use crate::review::picture::Picture;
+use crate::review::step::unpushed;
 use crate::review::summary::{RoundOutcome, RoundRecord, StopReason, Summary, Touched};
 
 /// What the editor is asked.
@@ -140,6 +142,7 @@ fn open_round(summary: &mut Summary, ask: &Ask<'_>, draft: &Draft, sent: Vec<Fin
         touched: Vec::new(),
         untracked,
         replays: 0,
+        replaying: None,
     });
 }
 
@@ -197,6 +200,7 @@ fn after_run(
         ports.tree.put_back_refs(&ran.before)?;
         let kept = take_out(ports, summary, ran)?;
         finish(summary, RoundOutcome::Rejected, format!("{why}{kept}"));
+        refuse(summary, &ran.sent, &format!("the round was put aside: {why}"));
         let remedy = "look at what it did, then run again; it starts from the same head";
         return Ok(stop(
             StopReason::RejectedRound,
@@ -214,6 +218,41 @@ fn after_run(
         judge_answers(ports, setup, summary, survey)?;
     }
     Ok(end)
+}
+
+/// Tells the editor's next run what was wrong with this one.
+fn refuse(summary: &mut Summary, sent: &[FindingId], why: &str) {
+    for id in sent {
+        if let Some(entry) = summary.comments.get_mut(id) {
+            entry.refused = Some(why.to_owned());
+        }
+    }
+}
+
+/// Takes the commits that wait out of the branch: what they prove is not taken.
+pub(super) fn reject(
+    ports: &Ports<'_>,
+    summary: &mut Summary,
+    why: &str,
+) -> Result<(StopReason, String, String), EngineError> {
+    let waiting: Vec<RoundRecord> = unpushed(summary).cloned().collect();
+    let remedy = "look at what it did, then run again; it starts from the same head".to_owned();
+    let Some(first) = waiting.first() else { return Ok((StopReason::RejectedRound, why.to_owned(), remedy)) };
+    let name = format!("{}/{}", summary.pr.number, first.n);
+    set_aside(ports, &name, &first.head_before, &first.untracked)?;
+    let words = format!("{why}; the commit is kept on refs/pushback/{name}");
+    for round in waiting {
+        for known in summary.rounds.iter_mut().filter(|known| known.n == round.n) {
+            (known.outcome, known.why) = (RoundOutcome::Rejected, words.clone());
+        }
+        for entry in summary.comments.values_mut() {
+            if entry.pending.as_ref().is_some_and(|pending| pending.verb == Verb::Fix && pending.round == round.n) {
+                entry.pending = None;
+                entry.refused = Some(format!("its round was put aside: {why}"));
+            }
+        }
+    }
+    Ok((StopReason::RejectedRound, format!("the tests were weakened: {words}"), remedy))
 }
 
 /// Environment failures cost no attempt; a crash or a clock does. Either way nothing of it stays in the tree.
@@ -431,17 +470,17 @@ fn judge_answers(
     survey: &Survey,
 ) -> Result<(), EngineError> {
     let Some(round) = summary.rounds.last().cloned() else { return Ok(()) };
-    let diff = match &round.head_after {
-        Some(after) => ports.tree.diff(&round.head_before, after)?,
-        None => Vec::new(),
-    };
+    // Lines are those of the pull request's head; commits that wait here count like this round's own.
+    let head = &survey.obs.pr.head;
+    let local = ports.tree.facts()?.head;
+    let diff = if &local == head { Vec::new() } else { ports.tree.diff(head, &local)? };
     let entries: Vec<&crate::review::summary::Entry> =
         round.sent.iter().filter_map(|id| summary.comments.get(id)).collect();
-    let around = briefing::lookups(ports, survey, &entries)?;
+    let around = briefing::lookups(ports, survey, &entries, head)?;
     let parsed = judge::ParsedDecisions { decisions: round.decisions.clone(), problems: round.problems.clone() };
     let facts = judge::RoundFacts {
         round: round.n,
-        commit: round.head_after.as_ref(),
+        commit: (&local != head).then_some(&local),
         diff: &diff,
         people_argue: setup.policy.people_argue,
         code: &|entry| around.get(&entry.finding.id).map(|around| around.code.clone()).unwrap_or_default(),

@@ -11,6 +11,8 @@ use crate::review::summary::{OutboxItem, Summary, Target, WriteKind, WriteState}
 pub(super) enum Posted {
     /// It was tried, or needed no trying.
     Tried,
+    /// It surely did not leave; it may be tried again.
+    NotSent(String),
     /// Nothing can be posted before the forge's limit ends.
     Limited(jiff::Timestamp),
     /// The account lacks a right without which the loop cannot go on.
@@ -39,12 +41,10 @@ pub(super) fn post(ports: &Ports<'_>, held: &Held, summary: &mut Summary, key: &
         Written::Forbidden(why) if item.kind != WriteKind::Resolve && item.kind != WriteKind::React => {
             Posted::Forbidden(why)
         }
-        Written::Forbidden(_)
-        | Written::Done(_)
-        | Written::Unclear(_)
-        | Written::NotSent(_)
-        | Written::Gone(_)
-        | Written::Refused(_) => Posted::Tried,
+        Written::NotSent(why) => Posted::NotSent(why),
+        Written::Forbidden(_) | Written::Done(_) | Written::Unclear(_) | Written::Gone(_) | Written::Refused(_) => {
+            Posted::Tried
+        }
     })
 }
 

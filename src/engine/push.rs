@@ -1,9 +1,10 @@
 //! A round's commit goes to the remote: no force; replayed on a moved branch, twice at most; else kept on a ref (R28).
 
 use super::{EngineError, Ports};
-use crate::ports::{Event, Pushed, Replayed};
+use crate::ports::{Event, Held, Pushed, Replayed};
 use crate::review::ids::Sha;
-use crate::review::summary::{HeadRecord, RoundOutcome, RoundRecord, StopReason, Summary};
+use crate::review::step::unpushed;
+use crate::review::summary::{RoundOutcome, RoundRecord, StopReason, Summary};
 
 /// Replays of one round's commits on a moved branch.
 const REPLAYS: u32 = 2;
@@ -23,7 +24,7 @@ fn round_of<'a>(summary: &'a mut Summary, sha: &Sha) -> Option<&'a mut RoundReco
 }
 
 /// Pushes our newest commit.
-pub(super) fn push(ports: &Ports<'_>, summary: &mut Summary, sha: &Sha) -> Result<PushEnd, EngineError> {
+pub(super) fn push(ports: &Ports<'_>, held: &Held, summary: &mut Summary, sha: &Sha) -> Result<PushEnd, EngineError> {
     let pushed = match ports.tree.push(sha)? {
         Pushed::Unclear(why) => match ports.tree.remote_head()? {
             Some(remote) if &remote == sha => Pushed::Done,
@@ -36,10 +37,9 @@ pub(super) fn push(ports: &Ports<'_>, summary: &mut Summary, sha: &Sha) -> Resul
         Pushed::Done => {
             ports.reporter.tell(Event::Wrote(format!("pushed {}", sha.short())));
             pushed_rounds(ports, summary, sha)?;
-            summary.heads.push(HeadRecord { sha: sha.clone(), since: ports.clock.now(), ours: true });
             Ok(PushEnd::Done)
         }
-        Pushed::Moved(remote) => moved(ports, summary, sha, remote),
+        Pushed::Moved(remote) => moved(ports, held, summary, sha, remote),
         Pushed::Refused(why) | Pushed::Unclear(why) => {
             let why = format!("the remote did not take {}: {why}", sha.short());
             Ok(PushEnd::Stop(StopReason::PushRefused, why))
@@ -47,20 +47,30 @@ pub(super) fn push(ports: &Ports<'_>, summary: &mut Summary, sha: &Sha) -> Resul
     }
 }
 
-/// Every unpushed round that the pushed commit contains is pushed now.
-fn pushed_rounds(ports: &Ports<'_>, summary: &mut Summary, sha: &Sha) -> Result<(), EngineError> {
-    for round in &mut summary.rounds {
-        let waiting = matches!(round.outcome, RoundOutcome::Committed | RoundOutcome::Red);
-        if let Some(after) = round.head_after.as_ref().filter(|_| waiting)
-            && ports.tree.is_ancestor(after, sha)? == Some(true)
-        {
-            round.outcome = RoundOutcome::Pushed;
+/// Every unpushed round that a commit of the remote contains is pushed now.
+pub(super) fn pushed_rounds(ports: &Ports<'_>, summary: &mut Summary, remote: &Sha) -> Result<(), EngineError> {
+    let waiting: Vec<(u32, Sha)> =
+        unpushed(summary).filter_map(|round| round.head_after.clone().map(|after| (round.n, after))).collect();
+    for (n, after) in waiting {
+        if ports.tree.is_ancestor(&after, remote)? == Some(true) {
+            summary
+                .rounds
+                .iter_mut()
+                .filter(|round| round.n == n)
+                .for_each(|round| round.outcome = RoundOutcome::Pushed);
         }
     }
     Ok(())
 }
 
-fn moved(ports: &Ports<'_>, summary: &mut Summary, sha: &Sha, remote: Option<Sha>) -> Result<PushEnd, EngineError> {
+/// Replays our unpushed commits on the branch as somebody else left it.
+pub(super) fn moved(
+    ports: &Ports<'_>,
+    held: &Held,
+    summary: &mut Summary,
+    sha: &Sha,
+    remote: Option<Sha>,
+) -> Result<PushEnd, EngineError> {
     let remote = match remote {
         Some(remote) => Some(remote),
         None => ports.tree.remote_head()?,
@@ -69,10 +79,7 @@ fn moved(ports: &Ports<'_>, summary: &mut Summary, sha: &Sha, remote: Option<Sha
         return Ok(PushEnd::Stop(StopReason::PushRefused, "the remote branch is gone".to_owned()));
     };
     ports.warn(format!("somebody pushed {} meanwhile", remote.short()));
-    let first_unpushed = summary.rounds.iter().find(|round| {
-        round.head_after.is_some() && matches!(round.outcome, RoundOutcome::Committed | RoundOutcome::Red)
-    });
-    let Some((from, n)) = first_unpushed.map(|round| (round.head_before.clone(), round.n)) else {
+    let Some((from, n)) = unpushed(summary).next().map(|round| (round.head_before.clone(), round.n)) else {
         return Ok(PushEnd::Stop(StopReason::HeadMoved, format!("the branch moved to {}", remote.short())));
     };
     let tries = round_of(summary, sha).map_or(REPLAYS, |round| {
@@ -81,6 +88,10 @@ fn moved(ports: &Ports<'_>, summary: &mut Summary, sha: &Sha, remote: Option<Sha
     });
     let known = ports.tree.fetch(&remote)?;
     if tries <= REPLAYS && known {
+        if let Some(round) = round_of(summary, sha) {
+            round.replaying = Some(remote.clone());
+        }
+        ports.store.save(held, summary)?;
         match ports.tree.replay(&from, &remote)? {
             Replayed::Clean(new) => {
                 rebase_record(summary, sha, &new, &remote);
@@ -94,7 +105,7 @@ fn moved(ports: &Ports<'_>, summary: &mut Summary, sha: &Sha, remote: Option<Sha
     ports.tree.keep(&name, &from)?;
     ports.tree.rewind(&from, &[])?;
     for round in summary.rounds.iter_mut().filter(|round| round.n >= n && round.outcome != RoundOutcome::Pushed) {
-        round.outcome = RoundOutcome::Kept;
+        (round.outcome, round.replaying) = (RoundOutcome::Kept, None);
         round.why = format!("kept on refs/pushback/{name}");
     }
     let why = format!("the branch moved to {}; our commit is kept on refs/pushback/{name}", remote.short());
@@ -116,7 +127,7 @@ fn rebase_record(summary: &mut Summary, old: &Sha, new: &Sha, onto: &Sha) {
         let newest = round.head_after.as_ref() == Some(old);
         round.head_after = Some(new.clone());
         round.outcome = RoundOutcome::Committed;
-        round.verify = None;
+        (round.verify, round.replaying) = (None, None);
         if newest {
             round.replays = replays;
         }

@@ -4,6 +4,7 @@ use super::{EngineError, Ports};
 use crate::ports::LocalFacts;
 use crate::review::diff::FileChange;
 use crate::review::ids::{RepoPath, Sha};
+use crate::review::step::unpushed;
 use crate::review::summary::{RoundOutcome, Summary};
 
 /// Puts everything that came since `base` on a ref and takes it out of the worktree; untracked files named in `mine` stay.
@@ -21,8 +22,54 @@ pub(super) fn set_aside(
     Ok(kept)
 }
 
+/// Brings worktree and state together after a kill. Tells whether anything was changed.
+pub(super) fn recover(
+    ports: &Ports<'_>,
+    summary: &mut Summary,
+    facts: &LocalFacts,
+    remote: &Sha,
+) -> Result<bool, EngineError> {
+    let replayed = undo_replay(ports, summary)?;
+    let cut = undo_round(ports, summary, facts)?;
+    let lost = lost_commits(ports, summary, remote)?;
+    Ok(replayed || cut || lost)
+}
+
+/// A replay that was cut off is undone: its commit is still there and is replayed again.
+fn undo_replay(ports: &Ports<'_>, summary: &mut Summary) -> Result<bool, EngineError> {
+    let number = summary.pr.number;
+    let Some(round) = summary.rounds.iter_mut().rev().find(|round| round.replaying.is_some()) else { return Ok(false) };
+    let (Some(onto), Some(sha)) = (round.replaying.take(), round.head_after.clone()) else { return Ok(true) };
+    let head = ports.tree.facts()?.head;
+    if head != sha && ports.tree.is_ancestor(&onto, &head)? == Some(true) {
+        let name = format!("{number}/{}-replayed", round.n);
+        set_aside(ports, &name, &sha, &round.untracked)?;
+        ports.warn(format!("replaying round {} was cut off; it is back at {}", round.n, sha.short()));
+    }
+    Ok(true)
+}
+
+/// Commits of ours that are neither here nor on the remote wait no longer.
+fn lost_commits(ports: &Ports<'_>, summary: &mut Summary, remote: &Sha) -> Result<bool, EngineError> {
+    let waiting: Vec<(u32, Sha)> =
+        unpushed(summary).filter_map(|round| round.head_after.clone().map(|after| (round.n, after))).collect();
+    let head = ports.tree.facts()?.head;
+    let mut changed = false;
+    for (n, after) in waiting {
+        let gone = |of: &Sha| ports.tree.is_ancestor(&after, of).map(|known| known == Some(false));
+        if gone(&head)? && gone(remote)? {
+            for round in summary.rounds.iter_mut().filter(|round| round.n == n) {
+                round.outcome = RoundOutcome::Kept;
+                round.why = format!("its commit {} is not in the branch any more", after.short());
+            }
+            changed = true;
+        }
+    }
+    Ok(changed)
+}
+
 /// Undoes a round that was cut off. Does nothing when the last round has ended.
-pub(super) fn recover(ports: &Ports<'_>, summary: &mut Summary, facts: &LocalFacts) -> Result<bool, EngineError> {
+fn undo_round(ports: &Ports<'_>, summary: &mut Summary, facts: &LocalFacts) -> Result<bool, EngineError> {
     let number = summary.pr.number;
     let Some(round) = summary.rounds.last_mut().filter(|round| round.outcome == RoundOutcome::Editing) else {
         return Ok(false);

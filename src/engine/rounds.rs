@@ -1,5 +1,6 @@
 //! The feedback loop: asks `next_step`, performs the step, records what happened, until a named stop.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -12,12 +13,21 @@ use super::{EngineError, Ports, Setup, fresh_summary, recover, verify};
 use crate::ports::{Depth, Event, Held, Loaded, LocalFacts, Woken, Worktree};
 use crate::review::gate::{self, DescriptionReading, GateFacts, LocalHeads};
 use crate::review::ids::Sha;
-use crate::review::observation::Observation;
+use crate::review::observation::{Observation, PrState};
 use crate::review::reviewers::{Proofs, ReviewerFacts};
-use crate::review::step::{BlockState, RunFacts, Situation, Step, next_step, tests_at};
-use crate::review::summary::{Entry, RoundOutcome, StopReason, Summary, VerifyState};
+use crate::review::step::{BlockState, RunFacts, Situation, Step, next_step, tests_at, unpushed};
+use crate::review::summary::{Entry, RoundOutcome, RoundRecord, StopReason, Summary, VerifyState};
 use crate::review::verdict::Gate;
 use crate::review::{description, outbox, rebuild};
+
+/// Looks after our push at which the forge may still show the former head.
+const LAG_LOOKS: u32 = 8;
+/// Waits in a row for something that has no known end.
+const BLIND_WAITS: u32 = 30;
+/// Times that a run goes on to post what its last steps made owed.
+const LAST_POSTS: u32 = 4;
+/// Tries of one post that surely did not leave, in one run.
+const POST_TRIES: u32 = 3;
 
 /// What a run was asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,6 +67,10 @@ struct Run<'a> {
     started: Duration,
     waited: Duration,
     pause: Duration,
+    pushed: Option<Sha>,
+    blind: u32,
+    not_sent: BTreeMap<String, u32>,
+    last_posts: u32,
 }
 
 struct Ending {
@@ -96,6 +110,10 @@ pub fn run_with(
         started: ports.clock.monotonic(),
         waited: Duration::ZERO,
         pause: setup.poll_min,
+        pushed: None,
+        blind: 0,
+        not_sent: BTreeMap::new(),
+        last_posts: LAST_POSTS,
     };
     run_observed(&mut run, obs)
 }
@@ -105,16 +123,33 @@ fn run_observed(run: &mut Run<'_>, obs: Observation) -> Result<RunEnd, EngineErr
     let mut summary = load(ports, setup, &run.held, &obs)?;
     // A verdict that was not reached is tried again by a new run.
     summary.verified.retain(|record| record.state != VerifyState::CouldNotRun);
+    // What could not be posted may be possible now.
+    outbox::revive(&mut summary);
+    if run.request.more > 0 {
+        summary.used.rounds = 0;
+        summary.reset_at_round = summary.round;
+    }
     summary.pr.head = obs.pr.head.clone();
     let facts = ports.tree.facts()?;
-    if recover::recover(ports, &mut summary, &facts)? {
+    if recover::recover(ports, &mut summary, &facts, &obs.pr.head)? {
         ports.store.save(&run.held, &summary)?;
     }
-    if obs.pr.state == crate::review::observation::PrState::Open {
+    if obs.pr.state == PrState::Open {
         may_start(ports, setup, &summary, &obs.pr.head)?;
     }
-    let first = survey::digest(ports, setup, &mut summary, obs, Depth::Full)?;
-    run.drive(summary, first)
+    run.pushed = pushed_last(&summary);
+    match run.digest(&mut summary, obs, Depth::Full)? {
+        Some(first) => run.drive(summary, first),
+        None => match run.look(&mut summary, Depth::Full)? {
+            Seen::Head(first) => run.drive(summary, *first),
+            Seen::Former(ending) => run.end(summary, None, ending),
+        },
+    }
+}
+
+fn pushed_last(summary: &Summary) -> Option<Sha> {
+    let pushed = summary.rounds.iter().rev().find(|round| round.outcome == RoundOutcome::Pushed);
+    pushed.and_then(|round| round.head_after.clone())
 }
 
 /// Reads state; lost or unreadable state is rebuilt from the pull request (R13).
@@ -144,11 +179,20 @@ pub fn rebuilt(ports: &Ports<'_>, setup: &Setup<'_>, obs: &Observation) -> Resul
 fn may_start(ports: &Ports<'_>, setup: &Setup<'_>, summary: &Summary, head: &Sha) -> Result<(), EngineError> {
     let facts = ports.tree.facts()?;
     clean(&facts, setup)?;
-    let waiting = summary.rounds.iter().any(|round| {
-        round.head_after.as_ref() == Some(&facts.head)
-            && matches!(round.outcome, RoundOutcome::Committed | RoundOutcome::Red | RoundOutcome::Pushed)
-    });
-    if &facts.head == head || (waiting && ports.tree.is_ancestor(head, &facts.head)? == Some(true)) {
+    let of = |outcomes: &[RoundOutcome]| {
+        let here = |round: &&RoundRecord| round.head_after.as_ref() == Some(&facts.head);
+        summary.rounds.iter().find(|round| here(round) && outcomes.contains(&round.outcome))
+    };
+    let pushed = of(&[RoundOutcome::Pushed]).is_some();
+    if &facts.head == head || (pushed && ports.tree.is_ancestor(head, &facts.head)? == Some(true)) {
+        return Ok(());
+    }
+    // Commits of ours that wait are replayed where somebody pushed meanwhile.
+    if of(&[RoundOutcome::Committed, RoundOutcome::Red]).is_some()
+        && let Some(first) = unpushed(summary).next()
+        && ports.tree.fetch(head)?
+        && ports.tree.is_ancestor(&first.head_before, head)? == Some(true)
+    {
         return Ok(());
     }
     let there = ports.tree.fetch(head)?;
@@ -200,20 +244,57 @@ impl Run<'_> {
         loop {
             self.plan(&mut summary, &survey)?;
             self.told(&summary, &survey);
-            let ending = match self.steps(&mut summary, &survey)? {
-                Next::Look(depth) => {
-                    survey = self.look(&mut summary, depth)?;
-                    continue;
+            let depth = match self.steps(&mut summary, &survey)? {
+                Next::Look(depth) => depth,
+                Next::End(ending) if ending.reason == StopReason::Settled && survey.depth == Depth::Warm => {
+                    // A good verdict rests on a complete reading only.
+                    Depth::Full
                 }
-                Next::End(ending) => ending,
+                // The description mirrors the counters: it is brought up to date before the run ends.
+                Next::End(ending) if self.owes_more(&mut summary, &survey, &ending)? => continue,
+                Next::End(ending) => return self.end(summary, Some(survey), ending),
             };
-            if survey.depth == Depth::Warm && ending.reason == StopReason::Settled {
-                // A good verdict rests on a complete reading only.
-                survey = self.look(&mut summary, Depth::Full)?;
-                continue;
+            match self.look(&mut summary, depth)? {
+                Seen::Head(seen) => survey = *seen,
+                Seen::Former(ending) => return self.end(summary, Some(survey), ending),
             }
-            return self.end(summary, Some(survey), ending);
         }
+    }
+
+    /// Plans what the last steps made owed; tells whether it is to be posted before the run ends.
+    fn owes_more(&mut self, summary: &mut Summary, survey: &Survey, ending: &Ending) -> Result<bool, EngineError> {
+        match ending.reason {
+            StopReason::Merged
+            | StopReason::Closed
+            | StopReason::Permission
+            | StopReason::CouldNotRead
+            | StopReason::Interrupted => return Ok(false),
+            // Success starts the count of rounds anew.
+            StopReason::Settled => {
+                summary.used.rounds = 0;
+                summary.reset_at_round = summary.round;
+            }
+            StopReason::WaitingReviewer
+            | StopReason::WaitingCi
+            | StopReason::ChecksRed
+            | StopReason::NotMergeable
+            | StopReason::TestsRed
+            | StopReason::NoProgress
+            | StopReason::RepeatingRegion
+            | StopReason::Contested
+            | StopReason::Budget
+            | StopReason::NeedsPerson
+            | StopReason::RejectedRound
+            | StopReason::PushRefused
+            | StopReason::HeadMoved
+            | StopReason::EditorUnavailable => {}
+        }
+        if ending.retry.is_some() || self.last_posts == 0 {
+            return Ok(false);
+        }
+        self.last_posts -= 1;
+        self.plan(summary, survey)?;
+        Ok(outbox::next(summary).is_some())
     }
 
     fn plan(&self, summary: &mut Summary, survey: &Survey) -> Result<(), EngineError> {
@@ -229,8 +310,33 @@ impl Run<'_> {
         self.ports.reporter.tell(Event::Observed { head, p1, p2: open.len() - p1 });
     }
 
-    fn look(&mut self, summary: &mut Summary, depth: Depth) -> Result<Survey, EngineError> {
-        survey::survey(self.ports, self.setup, summary, depth)
+    /// Looks; a forge that still shows the head from before our push is asked again.
+    fn look(&mut self, summary: &mut Summary, depth: Depth) -> Result<Seen, EngineError> {
+        for _ in 0..LAG_LOOKS {
+            let obs = self.ports.forge.observe(depth)?;
+            if let Some(seen) = self.digest(summary, obs, depth)? {
+                return Ok(Seen::Head(Box::new(seen)));
+            }
+            let what = "the forge to show the pushed head";
+            if let Some(Next::End(ending)) = self.wait(what, None, StopReason::WaitingReviewer)? {
+                return Ok(Seen::Former(ending));
+            }
+        }
+        let why = "the forge does not show the pushed head";
+        Ok(Seen::Former(Ending::new(StopReason::WaitingReviewer, why, "run again later")))
+    }
+
+    /// Absorbs a reading; nothing is concluded from one that lags behind our own push.
+    fn digest(&self, summary: &mut Summary, obs: Observation, depth: Depth) -> Result<Option<Survey>, EngineError> {
+        let tree = self.ports.tree;
+        if let Some(pushed) = self.pushed.as_ref().filter(|pushed| **pushed != obs.pr.head)
+            && obs.pr.state == PrState::Open
+            && tree.is_ancestor(&obs.pr.head, pushed)? == Some(true)
+            && tree.remote_head()?.as_ref() == Some(pushed)
+        {
+            return Ok(None);
+        }
+        survey::digest(self.ports, self.setup, summary, obs, depth).map(Some)
     }
 
     /// Performs steps that need no new look; returns what comes after them.
@@ -268,6 +374,7 @@ impl Run<'_> {
             pr_state: survey.obs.pr.state,
             head: &survey.obs.pr.head,
             local,
+            account_known: survey.obs.account.is_some(),
             reviewers: &survey.reviewers,
             gate: gate.as_ref(),
             block: &survey.block,
@@ -300,13 +407,26 @@ impl Run<'_> {
                     return Ok(Some(Next::Look(Depth::Full)));
                 }
                 *posted = true;
-                Ok(self.posted(post::post(self.ports, &self.held, summary, &key)?))
+                let done = post::post(self.ports, &self.held, summary, &key)?;
+                Ok(self.posted(&key, done))
             }
             Step::Verify => {
                 verify::verify(self.ports, self.setup, summary, &survey.obs.pr.base_sha, local)?;
                 Ok(None)
             }
-            Step::Push(sha) => self.push(summary, &sha),
+            Step::Push(sha) => {
+                let end = push::push(self.ports, &self.held, summary, &sha)?;
+                self.pushed(summary, &sha, end)
+            }
+            Step::Replay => {
+                let remote = Some(survey.obs.pr.head.clone());
+                let end = push::moved(self.ports, &self.held, summary, local, remote)?;
+                self.pushed(summary, local, end)
+            }
+            Step::Reject(why) => edit::reject(self.ports, summary, &why).map(|ending| {
+                let (reason, why, remedy) = ending;
+                Some(Next::End(Ending::new(reason, why, remedy)))
+            }),
             Step::Edit { findings, tests } => {
                 self.edit(summary, survey, &Ask { findings: &findings, tests, round: summary.round + 1, local })
             }
@@ -333,9 +453,16 @@ impl Run<'_> {
         }
     }
 
-    fn posted(&self, posted: Posted) -> Option<Next> {
+    fn posted(&mut self, key: &str, posted: Posted) -> Option<Next> {
         match posted {
             Posted::Tried => None,
+            Posted::NotSent(why) => {
+                let tries = self.not_sent.entry(key.to_owned()).or_insert(0);
+                *tries += 1;
+                let why = format!("the forge could not be written to: {why}");
+                let ending = Ending::new(StopReason::CouldNotRead, why, "run again; what is owed is remembered");
+                (*tries >= POST_TRIES).then_some(Next::End(ending))
+            }
             Posted::Limited(until) => Some(Next::End(Ending {
                 retry: Some(until),
                 ..Ending::new(
@@ -350,9 +477,11 @@ impl Run<'_> {
         }
     }
 
-    fn push(&self, summary: &mut Summary, sha: &Sha) -> Result<Option<Next>, EngineError> {
-        Ok(match push::push(self.ports, summary, sha)? {
+    fn pushed(&mut self, summary: &mut Summary, sha: &Sha, end: PushEnd) -> Result<Option<Next>, EngineError> {
+        Ok(match end {
             PushEnd::Done => {
+                self.pushed = Some(sha.clone());
+                self.pause = self.setup.poll_min;
                 self.ports.store.save(&self.held, summary)?;
                 Some(Next::Look(Depth::Full))
             }
@@ -376,6 +505,10 @@ impl Run<'_> {
             let remedy = "run again later, or let it wait with `--wait 30m`";
             return Ok(Some(Next::End(Ending { retry: until, ..Ending::new(reason, what, remedy) })));
         }
+        self.blind = if until.is_none() { self.blind + 1 } else { 0 };
+        if self.blind > BLIND_WAITS {
+            return Ok(Some(Next::End(Ending::new(reason, what, "run again later"))));
+        }
         self.ports.reporter.tell(Event::Waiting { what: what.to_owned(), until });
         let mut pause = self.pause.min(left.unwrap_or(Duration::MAX));
         if let Some(until) = until {
@@ -395,10 +528,6 @@ impl Run<'_> {
     }
 
     fn end(&self, mut summary: Summary, survey: Option<Survey>, ending: Ending) -> Result<RunEnd, EngineError> {
-        if ending.reason == StopReason::Settled {
-            summary.used.rounds = 0;
-            summary.reset_at_round = summary.round;
-        }
         summary.stop_reason = Some(ending.reason);
         self.ports.store.save(&self.held, &summary)?;
         let exit = ending.reason.exit_code(ending.person);
@@ -421,6 +550,11 @@ impl Run<'_> {
 enum Next {
     Look(Depth),
     End(Ending),
+}
+
+enum Seen {
+    Head(Box<Survey>),
+    Former(Ending),
 }
 
 /// Heads as this clone and its remote know them.
@@ -471,7 +605,7 @@ pub fn verify_head(
 
 /// Gathers what is shown with one finding.
 pub fn around(tree: &dyn Worktree, survey: &Survey, entry: &Entry) -> Result<super::Around, EngineError> {
-    super::briefing::around(tree, survey, entry)
+    super::briefing::around(tree, survey, entry, &survey.obs.pr.head)
 }
 
 /// Plans what would be posted now.
@@ -487,6 +621,7 @@ pub fn would_do(setup: &Setup<'_>, summary: &Summary, survey: &Survey, local: &S
         pr_state: survey.obs.pr.state,
         head: &survey.obs.pr.head,
         local,
+        account_known: survey.obs.account.is_some(),
         reviewers: &survey.reviewers,
         gate: None,
         block: &survey.block,
@@ -497,6 +632,8 @@ pub fn would_do(setup: &Setup<'_>, summary: &Summary, survey: &Survey, local: &S
     match step {
         Step::Verify => "run the spec tests".to_owned(),
         Step::Push(sha) => format!("push {}", sha.short()),
+        Step::Replay => "replay our commits on the new head".to_owned(),
+        Step::Reject(why) => format!("put our commits aside: {why}"),
         Step::Post(_) => "post what is planned above".to_owned(),
         Step::Edit { findings, tests } => {
             let ids: Vec<String> = findings.iter().map(ToString::to_string).collect();

@@ -2,19 +2,20 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{EngineError, Ports, Setup};
+use super::{EngineError, Ports, Setup, push};
 use crate::ports::Depth;
 use crate::review::absorb::{self, Seen, Untrusted};
-use crate::review::anchor::{self, Located};
+use crate::review::anchor::{self, Located, Place, Undone};
 use crate::review::diff::FileDiff;
 use crate::review::ids::{FindingId, RepoPath, Sha};
 use crate::review::note::Note;
 use crate::review::observation::Observation;
 use crate::review::prove::{self, Reach};
-use crate::review::recheck::{self, ProofFacts};
+use crate::review::recheck::{self, ProofFacts, Taken};
 use crate::review::reviewers::{self, Proofs, ReviewerFacts};
+use crate::review::status::Status;
 use crate::review::step::BlockState;
-use crate::review::summary::Summary;
+use crate::review::summary::{Entry, Proof, RoundOutcome, Summary};
 use crate::review::verdict::ReviewersVerdict;
 use crate::review::{description, outbox, trust};
 
@@ -58,6 +59,7 @@ pub fn digest(
     depth: Depth,
 ) -> Result<Survey, EngineError> {
     let notes = trust::notes(&obs, setup.rules, setup.policy);
+    push::pushed_rounds(ports, summary, &obs.pr.head)?;
     prove_fixes(ports, summary, &obs)?;
     let ours = our_commits(summary);
     let seen = |located| Seen { obs: &obs, notes: &notes, located, policy: setup.policy, our_commits: &ours };
@@ -67,6 +69,7 @@ pub fn digest(
     let located = locate_all(ports, summary, &obs)?;
     let again = absorb::absorb(summary, &seen(&located));
     absorbed.changed |= again.changed;
+    take_gone(ports, summary, &obs, &again.anchors_gone)?;
     recheck(ports, summary, &obs, &located)?;
     outbox::reconcile(summary, &obs, &notes);
     let reviewers = judge_reviewers(setup, summary, &obs, &notes, Proofs::Run);
@@ -106,6 +109,81 @@ fn prove_fixes(ports: &Ports<'_>, summary: &mut Summary, obs: &Observation) -> R
     Ok(())
 }
 
+/// Settles findings whose place is provably gone (R14): what a commit of ours removed is a fix, never stale.
+fn take_gone(
+    ports: &Ports<'_>,
+    summary: &mut Summary,
+    obs: &Observation,
+    gone: &[(FindingId, String)],
+) -> Result<(), EngineError> {
+    for (id, because) in gone {
+        let Some(entry) = summary.comments.get(id).filter(|entry| entry.blocks() && entry.pending.is_none()) else {
+            continue;
+        };
+        let ours = removed_by_us(ports, summary, entry, &obs.pr.head)?;
+        let (head, round) = (obs.pr.head.clone(), summary.round);
+        let place = entry.finding.path.clone().unwrap_or_default();
+        let Some(entry) = summary.comments.get_mut(id) else { continue };
+        match ours {
+            Some(sha) => {
+                let why = format!("{} took its place out: {because}", sha.short());
+                entry.settle(Status::Fixed, Proof::Commit { sha, place }, why, obs.at, round);
+            }
+            None => {
+                let proof = Proof::AnchorGone { head, because: because.clone() };
+                entry.settle(Status::Stale, proof, because.clone(), obs.at, round);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Returns the commit of ours that changed the finding's file since the finding was made.
+fn removed_by_us(ports: &Ports<'_>, summary: &Summary, entry: &Entry, head: &Sha) -> Result<Option<Sha>, EngineError> {
+    let Some(made_on) = &entry.made_on else { return Ok(None) };
+    for round in summary.rounds.iter().filter(|round| round.outcome == RoundOutcome::Pushed) {
+        let Some(after) = &round.head_after else { continue };
+        let there = round.touched.iter().any(|place| Some(&place.path) == entry.finding.path.as_ref());
+        if there
+            && ports.tree.is_ancestor(made_on, &round.head_before)? == Some(true)
+            && ports.tree.is_ancestor(after, head)? == Some(true)
+        {
+            return Ok(Some(after.clone()));
+        }
+    }
+    Ok(None)
+}
+
+/// Tells who took a fix out again, if somebody did (FC-41).
+fn taken_away(
+    ports: &Ports<'_>,
+    summary: &Summary,
+    sha: &Sha,
+    place: &str,
+    head: &Sha,
+) -> Result<Option<Taken>, EngineError> {
+    if sha == head || ports.tree.is_ancestor(sha, head)? != Some(true) {
+        return Ok(None);
+    }
+    let (Some(place), Some(parent)) = (Place::named(place), ports.tree.parent(sha)?) else { return Ok(None) };
+    if !ports.tree.fetch(&parent)? {
+        return Ok(None);
+    }
+    let fix = ports.tree.diff(&parent, sha)?;
+    let undone = |at: &Sha| -> Result<bool, EngineError> {
+        Ok(anchor::undone(&place, &fix, &ports.tree.diff(sha, at)?) == Undone::Wholly)
+    };
+    if !undone(head)? {
+        return Ok(None);
+    }
+    for record in &summary.heads {
+        if record.sha != *sha && ports.tree.is_ancestor(sha, &record.sha)? == Some(true) && undone(&record.sha)? {
+            return Ok(Some(Taken { by: Some(record.sha.clone()), ours: record.ours }));
+        }
+    }
+    Ok(Some(Taken { by: None, ours: false }))
+}
+
 /// Asks whether the proofs of settled findings still hold.
 fn recheck(
     ports: &Ports<'_>,
@@ -114,12 +192,14 @@ fn recheck(
     located: &BTreeMap<FindingId, Located>,
 ) -> Result<(), EngineError> {
     let head = &obs.pr.head;
-    let mut reachable = BTreeMap::new();
+    let (mut reachable, mut taken) = (BTreeMap::new(), BTreeMap::new());
     for entry in summary.comments.values() {
-        if let Some(crate::review::summary::Proof::Commit { sha, .. }) = &entry.proof
-            && !reachable.contains_key(sha)
-        {
+        let Some(Proof::Commit { sha, place }) = &entry.proof else { continue };
+        if !reachable.contains_key(sha) {
             reachable.insert(sha.clone(), ports.tree.is_ancestor(sha, head)?);
+        }
+        if let Some(by) = taken_away(ports, summary, sha, place, head)? {
+            taken.insert(entry.finding.id, by);
         }
     }
     recheck::recheck_proofs(
@@ -127,7 +207,7 @@ fn recheck(
         &ProofFacts {
             reachable: &|sha: &Sha| reachable.get(sha).copied().flatten(),
             replaced_by: &|_| None,
-            undone: &|_, _| None,
+            undone: &|entry, _| taken.get(&entry.finding.id).cloned(),
             located,
             at: obs.at,
         },

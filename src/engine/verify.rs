@@ -93,5 +93,6 @@ fn record(summary: &mut Summary, head: &Sha, report: VerifyReport, flaky: bool, 
         on_base,
         log: report.log,
         tests: report.tests,
+        skipped: report.skipped,
     });
 }

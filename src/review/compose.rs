@@ -395,6 +395,7 @@ mod tests {
             touched: vec![],
             untracked: vec![],
             replays: 0,
+            replaying: None,
         }
     }
 

@@ -79,6 +79,12 @@ fn new_item(key: String, kind: WriteKind, target: Target, head: &Sha) -> OutboxI
     }
 }
 
+/// Tells whether a reviewer can be asked now: there is a way to ask it, and this asking was not tried yet.
+pub fn may_ask(summary: &Summary, nudge: &Nudge, head: &Sha) -> bool {
+    let way = nudge.mention.is_some() || nudge.request.is_some();
+    way && !taken(summary).contains(&request_key(summary, &nudge.name, head))
+}
+
 /// Plans one request to a reviewer; tells whether it was added. One at a time, and one for each asking.
 pub fn plan_request(summary: &mut Summary, nudge: &Nudge, head: &Sha) -> bool {
     let key = request_key(summary, &nudge.name, head);

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
+use super::decision::Verb;
 use super::ids::{FindingId, Sha};
 use super::observation::PrState;
 use super::policy::Policy;
@@ -50,6 +51,8 @@ pub struct Situation<'a> {
     pub head: &'a Sha,
     /// HEAD of the worktree.
     pub local: &'a Sha,
+    /// True when the account of the token is known: only then can what was posted be told from what others wrote.
+    pub account_known: bool,
     /// The reviewers.
     pub reviewers: &'a ReviewersVerdict,
     /// The gate, where the run looks at it.
@@ -71,6 +74,10 @@ pub enum Step {
     Verify,
     /// Push our newest commit.
     Push(Sha),
+    /// Put our unpushed commits on top of the pull request's head: somebody pushed meanwhile.
+    Replay,
+    /// Take our unpushed commits out of the branch and keep them aside.
+    Reject(String),
     /// Perform this outbox item.
     Post(String),
     /// Start the editor.
@@ -109,7 +116,9 @@ pub enum Step {
 /// Decides the next step.
 pub fn next_step(at: &Situation<'_>) -> Step {
     ended(at)
+        .or_else(|| nobody_posts(at))
         .or_else(|| unfinished_round(at))
+        .or_else(|| moved_on(at))
         .or_else(|| owed_post(at))
         .or_else(|| unknown_tests(at))
         .or_else(|| work(at))
@@ -132,26 +141,87 @@ fn ended(at: &Situation<'_>) -> Option<Step> {
     }
 }
 
+/// Nothing is posted under an unknown account: a copy could not be told from a first post.
+fn nobody_posts(at: &Situation<'_>) -> Option<Step> {
+    (!at.account_known).then(|| {
+        stop(
+            StopReason::Permission,
+            "the account of the token could not be learned, so nothing can be posted",
+            "give the token the right to read its own user, or name the account in `trust.accounts`",
+        )
+    })
+}
+
 /// Returns the record of the tests at a commit.
 pub fn tests_at<'a>(summary: &'a Summary, sha: &Sha) -> Option<&'a super::summary::Verified> {
     summary.verified.iter().rev().find(|record| &record.head == sha)
 }
 
+/// Returns the rounds whose commits are not on the remote yet, oldest first.
+pub fn unpushed(summary: &Summary) -> impl DoubleEndedIterator<Item = &RoundRecord> {
+    let waiting = |round: &&RoundRecord| {
+        round.head_after.is_some() && matches!(round.outcome, RoundOutcome::Committed | RoundOutcome::Red)
+    };
+    summary.rounds.iter().filter(waiting)
+}
+
 fn unfinished_round(at: &Situation<'_>) -> Option<Step> {
-    let ours = at.local != at.head;
-    let last = at.summary.rounds.iter().rev().find(|round| round.head_after.as_ref() == Some(at.local));
-    if let Some(round) = last.filter(|_| ours) {
-        let tests = tests_at(at.summary, at.local).map(|record| record.state);
-        let pushable = match (at.policy.has_verify, tests) {
-            (true, None) => return Some(Step::Verify),
-            (true, Some(VerifyState::Green)) | (false, _) => true,
-            (true, Some(VerifyState::Red | VerifyState::CouldNotRun)) => at.policy.push_red || also_red_on_base(at),
-        };
-        if pushable && round.outcome != RoundOutcome::Kept {
-            return Some(Step::Push(at.local.clone()));
-        }
+    if at.local == at.head || !unpushed(at.summary).any(|round| round.head_after.as_ref() == Some(at.local)) {
+        return None;
     }
-    None
+    if unpushed(at.summary).next().is_some_and(|round| round.head_before != *at.head) {
+        return Some(Step::Replay);
+    }
+    let tests = tests_at(at.summary, at.local).map(|record| record.state);
+    let pushable = match (at.policy.has_verify, tests) {
+        (true, None) => return Some(Step::Verify),
+        (true, Some(VerifyState::Green)) | (false, _) => true,
+        (true, Some(VerifyState::Red | VerifyState::CouldNotRun)) => at.policy.push_red || also_red_on_base(at),
+    };
+    pushable.then(|| weakened(at).map_or_else(|| Step::Push(at.local.clone()), Step::Reject))
+}
+
+/// Says how our unpushed commits made the tests weaker: fewer of them, or more skipped (R28, FC-38).
+///
+/// A round that was given a finding about a test file may change what that file counts.
+fn weakened(at: &Situation<'_>) -> Option<String> {
+    let now = tests_at(at.summary, at.local)?;
+    let before: Vec<&super::summary::Verified> = unpushed(at.summary)
+        .map(|round| &round.head_before)
+        .chain([at.head])
+        .filter_map(|sha| tests_at(at.summary, sha))
+        .collect();
+    let asked = |round: &RoundRecord| {
+        let about =
+            round.sent.iter().filter_map(|id| at.summary.comments.get(id)).filter_map(|e| e.finding.path.as_deref());
+        about.filter(|path| is_test(path)).any(|path| round.touched.iter().any(|place| place.path == path))
+    };
+    if unpushed(at.summary).any(asked) {
+        return None;
+    }
+    let fewer = before.iter().filter_map(|record| record.tests).max().zip(now.tests).filter(|(then, now)| now < then);
+    if let Some((then, now)) = fewer {
+        return Some(format!("{now} tests ran, {then} did before"));
+    }
+    let skips = before.iter().filter_map(|record| record.skipped).min().zip(now.skipped);
+    skips.filter(|(then, now)| now > then).map(|(then, now)| format!("{now} tests were skipped, {then} were before"))
+}
+
+fn is_test(path: &str) -> bool {
+    let mut words = path.split(|c: char| !c.is_alphanumeric());
+    words.any(|word| {
+        ["test", "tests", "spec", "specs"].iter().any(|known| word.eq_ignore_ascii_case(known))
+            || ["Test", "Tests", "Spec"].iter().any(|end| word.ends_with(end))
+    })
+}
+
+/// HEAD is neither the pull request's head nor a commit of ours that waits: somebody pushed, or moved the branch here.
+fn moved_on(at: &Situation<'_>) -> Option<Step> {
+    if at.local == at.head || unpushed(at.summary).any(|round| round.head_after.as_ref() == Some(at.local)) {
+        return None;
+    }
+    let why = format!("the pull request's head is {} now, HEAD here is {}", at.head.short(), at.local.short());
+    Some(stop(StopReason::HeadMoved, why, "bring the branch up to date (`git pull --ff-only`), then run again"))
 }
 
 /// Tests that are red on the merge base too are not this pull request's: they hold no commit back.
@@ -208,7 +278,9 @@ fn work(at: &Situation<'_>) -> Option<Step> {
 
 /// Rounds that count against the limit: since a person or success reset them.
 pub fn rounds_used(summary: &Summary) -> u32 {
-    let counts = |round: &&RoundRecord| round.n > summary.reset_at_round && round.outcome != RoundOutcome::Environment;
+    let given_back = |round: &RoundRecord| matches!(round.outcome, RoundOutcome::Environment | RoundOutcome::CutOff);
+    let counts = |round: &&RoundRecord| round.n > summary.reset_at_round && !given_back(round);
+    // A round that was cut off by a kill stands in `used`, one that was stopped by a signal was given back there.
     let here = u32::try_from(summary.rounds.iter().filter(counts).count()).unwrap_or(u32::MAX);
     here.max(summary.used.rounds)
 }
@@ -218,8 +290,10 @@ fn bounds(at: &Situation<'_>) -> Option<Step> {
     let used = &at.summary.used;
     let more = "look at what is open with `pushback status`, or allow more with `pushback run --more 2`";
     let over = |what: String| Some(stop(StopReason::Budget, what, more));
-    if rounds_used(at.summary) >= limits.rounds.saturating_add(at.run.more) {
-        return over(format!("{} rounds are used up (limits.rounds)", limits.rounds.saturating_add(at.run.more)));
+    // `--more N` starts a count of its own (R20).
+    let (rounds, key) = if at.run.more > 0 { (at.run.more, "--more") } else { (limits.rounds, "limits.rounds") };
+    if rounds_used(at.summary) >= rounds {
+        return over(format!("{rounds} rounds are used up ({key})"));
     }
     if at.run.elapsed >= limits.run {
         return over("this run has reached its time limit (limits.run)".to_owned());
@@ -233,11 +307,7 @@ fn bounds(at: &Situation<'_>) -> Option<Step> {
     if limits.tokens > 0 && used.tokens >= limits.tokens {
         return over(format!("the editor has used {} tokens (limits.tokens)", used.tokens));
     }
-    if at.run.more == 0 || at.summary.rounds.last().is_some_and(|round| round.n > at.summary.reset_at_round) {
-        no_progress(at.summary).or_else(|| repeating_region(at.summary, limits.region))
-    } else {
-        None
-    }
+    no_progress(at.summary).or_else(|| repeating_region(at.summary, limits.region))
 }
 
 fn editor_rounds(summary: &Summary) -> impl DoubleEndedIterator<Item = &RoundRecord> {
@@ -301,8 +371,21 @@ fn only_a_person(at: &Situation<'_>) -> Option<Step> {
         ));
     }
     let stuck = at.summary.open_blocking().find(|entry| entry.pending.is_some())?;
-    if at.local != at.head && stuck.pending.as_ref().is_some_and(|pending| pending.verb == super::decision::Verb::Fix) {
-        return None;
+    match stuck.pending.as_ref().map(|pending| pending.verb) {
+        Some(Verb::Fix) if at.local != at.head => return None,
+        Some(Verb::Fix) => {
+            let why = format!("{}: whether its fix is in the branch cannot be told here", stuck.finding.id);
+            return Some(stop(StopReason::NeedsPerson, why, "fetch the whole history (`git fetch --unshallow`)"));
+        }
+        Some(Verb::Defer) => {
+            let why = format!("{}: its follow-up plan is not written", stuck.finding.id);
+            return Some(stop(StopReason::NeedsPerson, why, "write the plan and link it, then accept or regrade it"));
+        }
+        Some(Verb::Argue) if !at.policy.post.description => {
+            let why = format!("{}: an argument counts only in the description too", stuck.finding.id);
+            return Some(stop(StopReason::NeedsPerson, why, "set `post.description = true`"));
+        }
+        Some(Verb::Argue | Verb::Stale | Verb::Answer) | None => {}
     }
     let failed = at
         .summary
@@ -351,15 +434,10 @@ fn red_tests(at: &Situation<'_>) -> Option<Step> {
 
 fn reviewers(at: &Situation<'_>) -> Option<Step> {
     let seen = at.reviewers;
-    if at.local != at.head {
-        return Some(Step::Wait {
-            what: "the forge to show the pushed head".to_owned(),
-            until: None,
-            reason: StopReason::WaitingReviewer,
-        });
-    }
-    if let Some(nudge) = seen.nudges.iter().find(|nudge| nudge.due <= at.now) {
-        return Some(Step::Ask(nudge.clone()));
+    let askable: Vec<&Nudge> =
+        seen.nudges.iter().filter(|nudge| super::outbox::may_ask(at.summary, nudge, at.head)).collect();
+    if let Some(nudge) = askable.iter().find(|nudge| nudge.due <= at.now) {
+        return Some(Step::Ask((*nudge).clone()));
     }
     match seen.finished {
         Some(true) => None,
@@ -370,7 +448,7 @@ fn reviewers(at: &Situation<'_>) -> Option<Step> {
             person: true,
         }),
         Some(false) | None => {
-            let asks = seen.nudges.iter().map(|nudge| nudge.due);
+            let asks = askable.iter().map(|nudge| nudge.due);
             Some(Step::Wait {
                 what: seen.why.clone(),
                 until: asks.chain(seen.until).min(),

@@ -268,6 +268,9 @@ pub struct Verified {
     /// Tests counted, where the output tells.
     #[serde(default)]
     pub tests: Option<u64>,
+    /// Skipped tests counted, where the output tells.
+    #[serde(default)]
+    pub skipped: Option<u64>,
 }
 
 /// How a round ended.
@@ -351,6 +354,9 @@ pub struct RoundRecord {
     /// How often it was replayed on a moved branch.
     #[serde(default)]
     pub replays: u32,
+    /// Where its commit is being replayed; what a kill in the middle leaves.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replaying: Option<Sha>,
 }
 
 /// A region that a round changed.

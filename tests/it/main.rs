@@ -17,5 +17,7 @@ mod loopback;
 mod process;
 mod prompts;
 mod repo;
+mod sim;
 mod store;
+mod support;
 mod verify;

@@ -44,6 +44,7 @@ fn record(head: char, state: VerifyState) -> Verified {
         on_base: None,
         log: String::new(),
         tests: None,
+        skipped: None,
     }
 }
 

@@ -13,9 +13,7 @@ use pushback::ports::{
 };
 use pushback::review::comment::Thread;
 use pushback::review::ids::{FindingId, PrNumber, PrRef, Sha};
-use pushback::review::observation::{
-    BranchRules, Mergeable, Observation, Permission, PrState, PullRequest, Reading,
-};
+use pushback::review::observation::{BranchRules, Mergeable, Observation, Permission, PrState, PullRequest, Reading};
 use pushback::review::severity::Severity;
 use pushback::review::summary::{Summary, VerifyState};
 use serde_json::json;
@@ -171,9 +169,9 @@ impl Agent for SimAgent {
         world.now += Duration::from_secs(30);
         let mut stable = brief.view.findings.clone();
         stable.round = 0;
-        stable.head = world.base.clone();
-        world.briefs.push(serde_json::to_string(&stable).expect("JSON"));
+        let brief_text = format!("{} {:?}", serde_json::to_string(&stable).expect("JSON"), brief.view.last_round);
         let habit = world.rng.below(100);
+        world.briefs.push((brief_text, habit < 4));
         if habit < 4 {
             return report(AgentOutcome::RateLimited { why: "usage limit".into(), retry_at: None });
         }
@@ -182,7 +180,9 @@ impl Agent for SimAgent {
             let argue = item.severity == Severity::P2 && world.rng.chance(30);
             if argue {
                 let place = item.path.clone().unwrap_or_else(|| "the value".into());
-                let reason = format!("In {place} the value is checked by the caller of this function, so a second guard would never run.");
+                let reason = format!(
+                    "In {place} the value is checked by the caller of this function, so a second guard would never run."
+                );
                 decisions.push(json!({"id": item.id, "decision": "argue", "reason": reason}));
             } else if !world.rng.chance(15) {
                 fix(&mut world, item.id, item.text.as_str());
@@ -209,7 +209,9 @@ impl Agent for SimAgent {
 
 /// Removes the defect that a finding's text names.
 fn fix(world: &mut World, _id: FindingId, text: &str) {
-    let Some(n) = text.split("defect ").nth(1).and_then(|rest| rest.split(' ').next()).map(str::to_owned) else { return };
+    let Some(n) = text.split("defect ").nth(1).and_then(|rest| rest.split(' ').next()).map(str::to_owned) else {
+        return;
+    };
     let marker = format!("DEFECT {n})");
     for content in world.repo.files.values_mut() {
         *content = content.replace(&marker, &format!("checked({n}))"));

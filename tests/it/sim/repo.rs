@@ -77,6 +77,19 @@ impl Repo {
         false
     }
 
+    /// Tells whether a commit after one, up to another, names a word in its message.
+    pub(crate) fn says_since(&self, after: &Sha, up_to: &Sha, word: &str) -> bool {
+        let mut at = Some(up_to.clone());
+        while let Some(sha) = at.filter(|sha| sha != after) {
+            let Some(commit) = self.commits.get(&sha) else { return false };
+            if commit.message.split(|c: char| !c.is_alphanumeric()).any(|known| known == word) {
+                return true;
+            }
+            at = commit.parent.clone();
+        }
+        false
+    }
+
     pub(crate) fn at(&self, sha: &Sha) -> &Files {
         &self.commits[sha].files
     }
@@ -119,7 +132,8 @@ fn hunks(before: &str, after: &str) -> Vec<Hunk> {
         .filter(|op| !matches!(op, DiffOp::Equal { .. }))
         .map(|op| {
             let (o, w) = (op.old_range(), op.new_range());
-            let start = |range: &std::ops::Range<usize>| if range.is_empty() { n(range.start) } else { n(range.start + 1) };
+            let start =
+                |range: &std::ops::Range<usize>| if range.is_empty() { n(range.start) } else { n(range.start + 1) };
             Hunk {
                 old_start: start(&o),
                 old_len: n(o.len()),
@@ -224,7 +238,8 @@ impl Worktree for Tree {
         let mut files = BTreeMap::new();
         for change in diff(head_files, &world.repo.files) {
             let path = change.new_path.clone().or(change.old_path.clone()).expect("a path");
-            let hash = change.new_path.as_ref().and_then(|path| path.as_str()).map(|path| world.repo.files[path].clone());
+            let hash =
+                change.new_path.as_ref().and_then(|path| path.as_str()).map(|path| world.repo.files[path].clone());
             files.insert(path, hash);
         }
         let mut refs = BTreeMap::new();

@@ -72,7 +72,7 @@ pub(crate) struct World {
     pub(crate) state: Option<Summary>,
     pub(crate) decisions: Option<Vec<u8>>,
     pub(crate) findings: String,
-    pub(crate) briefs: Vec<String>,
+    pub(crate) briefs: Vec<(String, bool)>,
     pub(crate) ops: u64,
     pub(crate) kill_at: Option<u64>,
     pub(crate) faults: u64,
@@ -105,7 +105,8 @@ impl World {
             let path = format!("src/part{}.rs", rng.below(3));
             let level = *rng.pick(&["P1", "P2", "P2", "P3", "nit"]);
             let name = *rng.pick(&bots);
-            let text = files.entry(path.clone()).or_insert_with(|| (0..20).map(|k| format!("fn line{k}() {{}}\n")).collect());
+            let text =
+                files.entry(path.clone()).or_insert_with(|| (0..20).map(|k| format!("fn line{k}() {{}}\n")).collect());
             text.push_str(&format!("let value{n} = compute(DEFECT {n});\n"));
             text.push_str(&format!("fn after{n}() {{}}\n"));
             defects.push(Defect { n, path, level, bot: name });
@@ -163,6 +164,14 @@ impl World {
         }
     }
 
+    /// A kill may have taken the editor's last run with it: its brief may be sent again.
+    pub(crate) fn killed(&mut self) {
+        self.log.push("== killed".to_owned());
+        if let Some((_, excused)) = self.briefs.last_mut() {
+            *excused = true;
+        }
+    }
+
     fn schedule(&mut self, head: &Sha) {
         for name in self.bots.clone() {
             let delay = 20 + self.rng.below(400);
@@ -201,7 +210,10 @@ impl World {
                 "P3" => "_🟡 Minor_",
                 _ => "_🔵 Trivial_",
             };
-            return format!("_⚠️ Potential issue_ | {level}\n\n**{title}**\n\nThe call `compute` gets defect {} unchecked.", defect.n);
+            return format!(
+                "_⚠️ Potential issue_ | {level}\n\n**{title}**\n\nThe call `compute` gets defect {} unchecked.",
+                defect.n
+            );
         }
         if defect.level == "nit" {
             return format!("nit: {title}");
@@ -226,9 +238,7 @@ impl World {
             let marker = format!("DEFECT {}", defect.n);
             let Some(line) = text.lines().position(|line| line.contains(&marker)) else { continue };
             let body = Self::badge(&defect);
-            let known = self.comments.iter().any(|comment| comment.body == body);
-            let again = self.rng.chance(25);
-            if known && !again {
+            if self.known(&body, head) && !self.rng.chance(25) {
                 continue;
             }
             said += 1;
@@ -236,14 +246,32 @@ impl World {
         }
         let state = if said == 0 && name == "coderabbitai" { ReviewState::Approved } else { ReviewState::Commented };
         if said == 0 && name == "chatgpt-codex-connector" {
-            let body = format!("Codex Review: Didn't find any major issues. Keep them coming!\n\n**Reviewed commit:** `{}`", head.short());
+            let body = format!(
+                "Codex Review: Didn't find any major issues. Keep them coming!\n\n**Reviewed commit:** `{}`",
+                head.short()
+            );
             let id = self.id();
             self.push_comment(id, Channel::Conversation, bot(name), body, None, None, None);
         } else {
-            let body = if name == "coderabbitai" { format!("**Actionable comments posted: {said}**") } else { "### 💡 Codex Review\n\nHere are some automated review suggestions for this pull request.".to_owned() };
+            let body = if name == "coderabbitai" {
+                format!("**Actionable comments posted: {said}**")
+            } else {
+                "### 💡 Codex Review\n\nHere are some automated review suggestions for this pull request.".to_owned()
+            };
             self.push_comment(review_id, Channel::Review, bot(name), body, None, Some((state, head.clone())), None);
         }
         self.reviewed.entry(name).or_default().insert(head.clone());
+    }
+
+    /// Tells whether a bot has said this already and nobody claims since that it is fixed.
+    fn known(&self, body: &str, head: &Sha) -> bool {
+        self.comments.iter().rev().find(|comment| comment.body == body).is_some_and(|comment| {
+            let answered = self.comments.iter().any(|reply| reply.in_reply_to == Some(comment.id));
+            let resolved = self.threads.iter().any(|thread| thread.root == comment.id && thread.resolved);
+            let made_on = comment.anchor.as_ref().and_then(|anchor| anchor.original_commit.as_ref());
+            let claimed = made_on.is_some_and(|sha| self.repo.says_since(sha, head, &format!("c{}", comment.id)));
+            !resolved && (answered || !claimed)
+        })
     }
 
     fn inline(&mut self, name: &str, head: &Sha, review: u64, path: &str, line: u32, body: &str) {
@@ -309,7 +337,11 @@ impl World {
         let id = self.id();
         match root {
             Some(root) => {
-                let anchor = self.comments.iter().find(|c| c.id == root && c.channel == Channel::Inline).and_then(|c| c.anchor.clone());
+                let anchor = self
+                    .comments
+                    .iter()
+                    .find(|c| c.id == root && c.channel == Channel::Inline)
+                    .and_then(|c| c.anchor.clone());
                 self.push_comment(id, Channel::Inline, me(), body.to_owned(), anchor, None, Some(root));
                 if let Some(thread) = self.threads.iter_mut().find(|thread| thread.root == root) {
                     thread.comments.push(id);
