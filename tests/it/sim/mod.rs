@@ -29,7 +29,7 @@ fn policy() -> Policy {
 const THREADS: usize = 2;
 
 /// Failing seeds after which no more are played.
-const MOST_FAILURES: usize = 8;
+const MOST_FAILURES: usize = 4;
 
 /// Runs once to its end, or to the kill.
 fn run(world: &Shared) -> Option<Result<RunEnd, EngineError>> {
@@ -96,12 +96,24 @@ fn play(seed: u64) {
                 let f = &entry.finding;
                 eprintln!(
                     "{} {} {} {:?}:{:?} was {:?} on {:?}: {} | {:?} | {:?}",
-                    f.id, f.severity, f.status, f.path, f.line, entry.original_line, entry.made_on, f.why, entry.text, entry.proof
+                    f.id,
+                    f.severity,
+                    f.status,
+                    f.path,
+                    f.line,
+                    entry.original_line,
+                    entry.made_on,
+                    f.why,
+                    entry.text,
+                    entry.proof
                 );
             }
             for comment in &world.comments {
                 let who = comment.author.as_ref().map_or("", |author| author.login.as_str());
-                eprintln!("at {} {:?} {} by {who} re {:?}: {:?}", comment.created_at, comment.channel, comment.id, comment.in_reply_to, comment.body);
+                eprintln!(
+                    "at {} {:?} {} by {who} re {:?}: {:?}",
+                    comment.created_at, comment.channel, comment.id, comment.in_reply_to, comment.body
+                );
             }
             eprintln!("{:?} now {} head {}", world.defects, world.now, world.repo.remote);
         }

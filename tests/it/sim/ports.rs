@@ -13,7 +13,9 @@ use pushback::ports::{
 };
 use pushback::review::comment::Thread;
 use pushback::review::ids::{FindingId, PrNumber, PrRef, Sha};
-use pushback::review::observation::{BranchRules, Check, CheckState, Mergeable, Observation, Permission, PrState, PullRequest, Reading};
+use pushback::review::observation::{
+    BranchRules, Check, CheckState, Mergeable, Observation, Permission, PrState, PullRequest, Reading,
+};
 use pushback::review::severity::Severity;
 use pushback::review::summary::{Summary, VerifyState};
 use serde_json::json;
@@ -96,7 +98,11 @@ pub(crate) fn observation(world: &World) -> Observation {
 fn check(world: &World) -> Check {
     let state = match world.checks.get(&world.repo.remote) {
         Some((end, green)) if *end <= world.now => {
-            if *green { CheckState::Success } else { CheckState::Failed("failure".into()) }
+            if *green {
+                CheckState::Success
+            } else {
+                CheckState::Failed("failure".into())
+            }
         }
         Some(_) | None => CheckState::Pending,
     };
@@ -202,7 +208,7 @@ impl Agent for SimAgent {
         }
         let mut decisions = Vec::new();
         for item in &brief.view.findings.review_findings {
-            let argue = item.severity == Severity::P2 && world.rng.chance(30);
+            let argue = world.rng.chance(if item.severity == Severity::P1 { 8 } else { 30 });
             if argue {
                 let place = item.path.clone().unwrap_or_else(|| "the value".into());
                 let reason = format!(

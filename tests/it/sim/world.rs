@@ -82,6 +82,8 @@ pub(crate) struct World {
     pub(crate) closed: bool,
     /// Defects that a person or their reviewer took back.
     pub(crate) forgiven: BTreeSet<u32>,
+    /// Whether a person took a row out of our block.
+    pub(crate) rows_removed: bool,
     /// Defects that their reviewer has named.
     pub(crate) reported: BTreeSet<u32>,
     /// When each head was pushed.
@@ -163,6 +165,7 @@ impl World {
             merged: false,
             closed: false,
             forgiven: BTreeSet::new(),
+            rows_removed: false,
             reported: BTreeSet::new(),
             pushed_at: BTreeMap::new(),
             busy: 0,
@@ -314,7 +317,9 @@ impl World {
             (8, Some((id, n, _, _))) => {
                 let now = self.now;
                 if let Some(comment) = self.comments.iter_mut().find(|c| c.id == id && c.channel == Channel::Inline) {
-                    comment.body.push_str("\n\nThe same call is reached from two other places as well, both without a check.");
+                    comment
+                        .body
+                        .push_str("\n\nThe same call is reached from two other places as well, both without a check.");
                     comment.updated_at = now;
                     self.forgiven.remove(&n);
                 }
@@ -336,7 +341,8 @@ impl World {
 
     fn reply(&mut self, root: u64, author: Author, text: &str) {
         let id = self.id();
-        let anchor = self.comments.iter().find(|c| c.id == root && c.channel == Channel::Inline).and_then(|c| c.anchor.clone());
+        let anchor =
+            self.comments.iter().find(|c| c.id == root && c.channel == Channel::Inline).and_then(|c| c.anchor.clone());
         self.push_comment(id, Channel::Inline, author, text.to_owned(), anchor, None, Some(root));
         if let Some(thread) = self.threads.iter_mut().find(|thread| thread.root == root) {
             thread.comments.push(id);
@@ -350,6 +356,7 @@ impl World {
         if !rows.is_empty() {
             let row = self.rng.pick(&rows).clone();
             self.body = self.body.replacen(&row, "", 1);
+            self.rows_removed = true;
         }
     }
 
