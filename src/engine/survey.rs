@@ -71,6 +71,7 @@ pub fn digest(
     absorbed.changed |= again.changed;
     take_gone(ports, summary, &obs, &again.anchors_gone)?;
     recheck(ports, summary, &obs, &located)?;
+    recheck::recheck_replies(summary, &obs);
     outbox::reconcile(summary, &obs, &notes);
     let reviewers = judge_reviewers(setup, summary, &obs, &notes, Proofs::Run);
     let block = block_state(summary, &obs);

@@ -9,7 +9,9 @@ use jiff::Timestamp;
 
 use super::absorb::{Happened, What};
 use super::anchor::Located;
+use super::comment::Channel;
 use super::ids::{FindingId, Sha};
+use super::observation::Observation;
 use super::status::{NewFact, Status};
 use super::summary::{Entry, Move, Proof, Summary};
 
@@ -59,6 +61,27 @@ pub fn recheck_proofs(summary: &mut Summary, facts: &ProofFacts<'_>) -> Vec<Happ
         }
     }
     look.out
+}
+
+/// Opens every argument and answer whose reply was deleted while what it answers still stands: somebody disagrees.
+pub fn recheck_replies(summary: &mut Summary, obs: &Observation) -> Vec<Happened> {
+    let there = |id: u64| obs.comments.iter().any(|comment| comment.id == id && comment.channel != Channel::Review);
+    let mut out = Vec::new();
+    let round = summary.round;
+    for entry in summary.comments.values_mut() {
+        let Some(Proof::Reply { comment_id, .. }) = &entry.proof else { continue };
+        let (reply, carrier) = (*comment_id, entry.finding.id.carrier());
+        let stands = obs.comments.iter().any(|c| c.channel == entry.finding.channel && c.id == carrier);
+        let why = format!("our answer, comment {reply}, was deleted");
+        if stands && !there(reply) && entry.reopen(NewFact::ProofLost, why.clone(), obs.at, round) {
+            let id = entry.finding.id;
+            entry.refused = Some(why.clone());
+            out.push(Happened { id, what: What::Reopened(NewFact::ProofLost), why: why.clone() });
+            entry.hand_over(why.clone());
+            out.push(Happened { id, what: What::NeedsPerson, why });
+        }
+    }
+    out
 }
 
 /// Whether a person has to look at what is open again.
@@ -182,6 +205,26 @@ mod tests {
         check(Status::Fixed, Some(true), false, None, (Status::Fixed, false, 'b'));
         check(Status::Fixed, None, false, None, (Status::Fixed, false, 'b'));
         check(Status::Fixed, Some(false), true, None, (Status::Fixed, false, 'c'));
+    }
+
+    #[test]
+    fn an_argument_whose_reply_was_deleted_waits_for_a_person() {
+        use crate::review::sample;
+        let check = |reply_there: bool, finding_there: bool, expected: (Status, bool)| {
+            let mut argued = sample::entry("c1", Severity::P2);
+            let proof = Proof::Reply { comment_id: 9, reason: "because".to_owned(), key: "k".to_owned() };
+            assert!(argued.settle(Status::Argued, proof, "argued", Timestamp::UNIX_EPOCH, 1));
+            let mut summary = sample::summary(vec![argued]);
+            let of = |id: u64| sample::comment(id, sample::bot("codex"), Channel::Inline, "text");
+            let comments = [(1, finding_there), (9, reply_there)].into_iter().filter(|(_, there)| *there);
+            let obs = sample::observation(comments.map(|(id, _)| of(id)).collect(), Vec::new());
+            recheck_replies(&mut summary, &obs);
+            let after = &summary.comments[&FindingId::Inline(1)];
+            assert_eq!((after.finding.status, after.finding.needs_person), expected);
+        };
+        check(true, true, (Status::Argued, false));
+        check(false, true, (Status::Open, true));
+        check(false, false, (Status::Argued, false));
     }
 
     #[test]

@@ -6,6 +6,8 @@ mod repo;
 mod world;
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use pushback::engine::rounds::{self, RunEnd, RunRequest};
@@ -23,14 +25,21 @@ fn policy() -> Policy {
     policy
 }
 
+/// Worlds that are played side by side.
+const THREADS: usize = 2;
+
 /// Failing seeds after which no more are played.
-const MOST_FAILURES: usize = 8;
+const MOST_FAILURES: usize = 4;
 
 /// Runs once to its end, or to the kill.
 fn run(world: &Shared) -> Option<Result<RunEnd, EngineError>> {
     let (forge, tree, agent) = (SimForge(world.clone()), Tree(world.clone()), SimAgent(world.clone()));
     let (verifier, store, clock) = (SimVerifier(world.clone()), SimStore(world.clone()), SimClock(world.clone()));
-    let policy = policy();
+    let mut policy = policy();
+    let until_ready = world.borrow().ci;
+    if until_ready {
+        policy.gate.checks = vec!["build".into()];
+    }
     let guard = Guard::new(&policy.gate.protected, &[]).expect("globs");
     let rules = crate::support::rules();
     let ports = Ports {
@@ -56,7 +65,7 @@ fn run(world: &Shared) -> Option<Result<RunEnd, EngineError>> {
         poll_min: Duration::from_secs(60),
         poll_max: Duration::from_secs(180),
     };
-    let request = RunRequest { more: 0, until_ready: false, wait: None };
+    let request = RunRequest { more: 0, until_ready, wait: None };
     match catch_unwind(AssertUnwindSafe(|| rounds::run(&ports, &setup, request))) {
         Ok(end) => {
             let line = match &end {
@@ -75,8 +84,10 @@ fn run(world: &Shared) -> Option<Result<RunEnd, EngineError>> {
 fn play(seed: u64) {
     let world = World::new(seed);
     let told = world.clone();
-    if let Err(payload) = catch_unwind(AssertUnwindSafe(|| play_in(&world, seed))) {
-        if std::env::var_os("PUSHBACK_SIM_SEED").is_some() {
+    let played = catch_unwind(AssertUnwindSafe(|| play_in(&world, seed)));
+    let always = std::env::var_os("PUSHBACK_SIM_LOG").is_some();
+    if always || played.is_err() {
+        if always || std::env::var_os("PUSHBACK_SIM_SEED").is_some() {
             let world = told.borrow();
             for line in &world.log {
                 eprintln!("{line}");
@@ -85,11 +96,29 @@ fn play(seed: u64) {
                 let f = &entry.finding;
                 eprintln!(
                     "{} {} {} {:?}:{:?} was {:?} on {:?}: {} | {:?} | {:?}",
-                    f.id, f.severity, f.status, f.path, f.line, entry.original_line, entry.made_on, f.why, entry.text, entry.proof
+                    f.id,
+                    f.severity,
+                    f.status,
+                    f.path,
+                    f.line,
+                    entry.original_line,
+                    entry.made_on,
+                    f.why,
+                    entry.text,
+                    entry.proof
                 );
             }
-            eprintln!("{:?}", world.defects);
+            for comment in &world.comments {
+                let who = comment.author.as_ref().map_or("", |author| author.login.as_str());
+                eprintln!(
+                    "at {} {:?} {} by {who} re {:?}: {:?}",
+                    comment.created_at, comment.channel, comment.id, comment.in_reply_to, comment.body
+                );
+            }
+            eprintln!("{:?} now {} head {}", world.defects, world.now, world.repo.remote);
         }
+    }
+    if let Err(payload) = played {
         resume_unwind(payload);
     }
 }
@@ -99,7 +128,11 @@ fn play_in(world: &Shared, seed: u64) {
         let mut world = world.borrow_mut();
         (world.rng.below(4), world.rng.below(3) * 4)
     };
-    world.borrow_mut().faults = faults;
+    {
+        let mut world = world.borrow_mut();
+        world.faults = faults;
+        world.busy = *world.rng.pick(&[0, 0, 5, 15]);
+    }
     for _ in 0..kills {
         {
             let mut world = world.borrow_mut();
@@ -116,8 +149,14 @@ fn play_in(world: &Shared, seed: u64) {
             world.borrow_mut().person_pushes();
             invariants::pull(world);
         }
+        if world.borrow().busy > 0 && world.borrow_mut().rng.chance(40) {
+            world.borrow_mut().somebody_acts();
+        }
     }
-    world.borrow_mut().faults = 0;
+    {
+        let mut world = world.borrow_mut();
+        (world.faults, world.busy) = (0, 0);
+    }
     for _ in 0..8 {
         invariants::pull(world);
         let end = run(world);
@@ -143,13 +182,24 @@ fn seeds() -> std::ops::Range<u64> {
 
 #[test]
 fn simulation_holds_every_invariant() {
-    let mut failed = Vec::new();
-    for seed in seeds() {
-        if catch_unwind(|| play(seed)).is_err() {
-            eprintln!("seed {seed} failed: replay with scripts/simulate --seed {seed}");
-            failed.push(seed);
+    let (next, end) = (AtomicU64::new(seeds().start), seeds().end);
+    let failed = Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        for _ in 0..THREADS {
+            scope.spawn(|| {
+                loop {
+                    let seed = next.fetch_add(1, Ordering::Relaxed);
+                    if seed >= end || failed.lock().expect("a list").len() >= MOST_FAILURES {
+                        break;
+                    }
+                    if catch_unwind(|| play(seed)).is_err() {
+                        eprintln!("seed {seed} failed: replay with scripts/simulate --seed {seed}");
+                        failed.lock().expect("a list").push(seed);
+                    }
+                }
+            });
         }
-        assert!(failed.len() < MOST_FAILURES, "seeds {failed:?} failed");
-    }
+    });
+    let failed = failed.into_inner().expect("a list");
     assert!(failed.is_empty(), "seeds {failed:?} failed");
 }

@@ -13,12 +13,14 @@ use pushback::ports::{
 };
 use pushback::review::comment::Thread;
 use pushback::review::ids::{FindingId, PrNumber, PrRef, Sha};
-use pushback::review::observation::{BranchRules, Mergeable, Observation, Permission, PrState, PullRequest, Reading};
+use pushback::review::observation::{
+    BranchRules, Check, CheckState, Mergeable, Observation, Permission, PrState, PullRequest, Reading,
+};
 use pushback::review::severity::Severity;
 use pushback::review::summary::{Summary, VerifyState};
 use serde_json::json;
 
-use super::world::{ME, World, me};
+use super::world::{ME, World, me, person};
 
 pub(crate) type Shared = Rc<RefCell<World>>;
 
@@ -55,6 +57,8 @@ pub(crate) fn observation(world: &World) -> Observation {
     }
     let mut permissions = BTreeMap::new();
     permissions.insert(me().login, Permission::Write);
+    permissions.insert(person("ann").login, Permission::Write);
+    permissions.insert(person("mallory").login, Permission::Read);
     Observation {
         at: world.now,
         account: Some(me()),
@@ -64,7 +68,11 @@ pub(crate) fn observation(world: &World) -> Observation {
             title: "Compute values".into(),
             body: world.body.clone(),
             author: Some(me()),
-            state: if world.merged { PrState::Merged } else { PrState::Open },
+            state: match (world.merged, world.closed) {
+                (true, _) => PrState::Merged,
+                (false, true) => PrState::Closed,
+                (false, false) => PrState::Open,
+            },
             draft: false,
             base: "main".into(),
             base_sha: world.base.clone(),
@@ -80,10 +88,33 @@ pub(crate) fn observation(world: &World) -> Observation {
         threads: world.threads.clone(),
         reactions: Vec::new(),
         permissions,
-        checks: Reading::Known(Vec::new()),
+        checks: Reading::Known(vec![check(world)]),
         rules: Reading::Known(BranchRules::default()),
         recent_bots: Reading::Known(world.bots.iter().map(|name| pushback::review::ids::Login::new(name)).collect()),
         head_since: None,
+    }
+}
+
+fn check(world: &World) -> Check {
+    let state = match world.checks.get(&world.repo.remote) {
+        Some((end, green)) if *end <= world.now => {
+            if *green {
+                CheckState::Success
+            } else {
+                CheckState::Failed("failure".into())
+            }
+        }
+        Some(_) | None => CheckState::Pending,
+    };
+    Check {
+        app_id: Some(1),
+        app: "ci".into(),
+        workflow: None,
+        name: "build".into(),
+        state,
+        text: String::new(),
+        at: None,
+        url: String::new(),
     }
 }
 
@@ -177,7 +208,7 @@ impl Agent for SimAgent {
         }
         let mut decisions = Vec::new();
         for item in &brief.view.findings.review_findings {
-            let argue = item.severity == Severity::P2 && world.rng.chance(30);
+            let argue = world.rng.chance(if item.severity == Severity::P1 { 8 } else { 30 });
             if argue {
                 let place = item.path.clone().unwrap_or_else(|| "the value".into());
                 let reason = format!(
@@ -245,7 +276,9 @@ impl Store for SimStore {
     }
 
     fn load(&self, _held: Option<&Held>) -> Result<Loaded, StoreError> {
-        Ok(self.0.borrow().state.clone().map_or(Loaded::Absent, |state| Loaded::Known(Box::new(state))))
+        // What is read back is what JSON can carry.
+        let text = self.0.borrow().state.as_ref().map(|state| serde_json::to_vec(state).expect("JSON"));
+        Ok(text.map_or(Loaded::Absent, |text| Loaded::Known(serde_json::from_slice(&text).expect("reads back"))))
     }
 
     fn save(&self, _held: &Held, summary: &Summary) -> Result<(), StoreError> {
@@ -253,9 +286,7 @@ impl Store for SimStore {
             return Ok(());
         }
         World::tick(&self.0, "save");
-        // What is written is what JSON can carry.
-        let text = serde_json::to_vec(summary).expect("JSON");
-        self.0.borrow_mut().state = Some(serde_json::from_slice(&text).expect("reads back"));
+        self.0.borrow_mut().state = Some(summary.clone());
         World::tick(&self.0, "saved");
         Ok(())
     }

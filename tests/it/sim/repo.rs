@@ -302,6 +302,8 @@ impl Worktree for Tree {
             let remote = self.0.borrow().repo.remote.clone();
             return Ok(Pushed::Moved(Some(remote)));
         }
+        let red = self.0.borrow().repo.at(sha).get("spec.txt").is_some_and(|text| text.contains("RED"));
+        assert!(!red, "a red commit was pushed");
         World::pushed(&self.0, sha);
         World::tick(&self.0, "pushed");
         Ok(Pushed::Done)

@@ -63,7 +63,9 @@ pub(crate) struct World {
     pub(crate) comments: Vec<Comment>,
     pub(crate) threads: Vec<Thread>,
     pub(crate) body: String,
-    pub(crate) foreign: String,
+    /// What people wrote before and after our block.
+    pub(crate) before: String,
+    pub(crate) after: String,
     pub(crate) defects: Vec<Defect>,
     pub(crate) bots: Vec<&'static str>,
     pub(crate) pending: Vec<(Timestamp, &'static str, Sha)>,
@@ -77,6 +79,20 @@ pub(crate) struct World {
     pub(crate) kill_at: Option<u64>,
     pub(crate) faults: u64,
     pub(crate) merged: bool,
+    pub(crate) closed: bool,
+    /// Defects that a person or their reviewer took back.
+    pub(crate) forgiven: BTreeSet<u32>,
+    /// Whether a person took a row out of our block.
+    pub(crate) rows_removed: bool,
+    /// Defects that their reviewer has named.
+    pub(crate) reported: BTreeSet<u32>,
+    /// When each head was pushed.
+    pub(crate) pushed_at: BTreeMap<Sha, Timestamp>,
+    /// How often people act while a run waits, in percent of the waits.
+    pub(crate) busy: u64,
+    /// When and how the checks of the head end.
+    pub(crate) checks: BTreeMap<Sha, (Timestamp, bool)>,
+    pub(crate) ci: bool,
     pub(crate) log: Vec<String>,
     pub(crate) person_pushes: u32,
 }
@@ -85,6 +101,10 @@ pub(crate) const ME: &str = "dev";
 
 pub(crate) fn bot(name: &str) -> Author {
     Author { login: Login::new(name), kind: AccountKind::Bot }
+}
+
+pub(crate) fn person(name: &str) -> Author {
+    Author { login: Login::new(name), kind: AccountKind::Person }
 }
 
 pub(crate) fn me() -> Author {
@@ -128,7 +148,8 @@ impl World {
             comments: Vec::new(),
             threads: Vec::new(),
             body: foreign.clone(),
-            foreign,
+            before: foreign,
+            after: String::new(),
             defects,
             bots,
             pending: Vec::new(),
@@ -142,11 +163,23 @@ impl World {
             kill_at: None,
             faults: 0,
             merged: false,
+            closed: false,
+            forgiven: BTreeSet::new(),
+            rows_removed: false,
+            reported: BTreeSet::new(),
+            pushed_at: BTreeMap::new(),
+            busy: 0,
+            checks: BTreeMap::new(),
+            ci: false,
             log: Vec::new(),
             person_pushes: 0,
         };
         let world = Rc::new(RefCell::new(world));
-        world.borrow_mut().schedule(&head);
+        {
+            let mut world = world.borrow_mut();
+            world.ci = world.rng.chance(25);
+            world.schedule(&head);
+        }
         world
     }
 
@@ -173,11 +206,36 @@ impl World {
     }
 
     fn schedule(&mut self, head: &Sha) {
+        let now = self.now;
+        self.pushed_at.entry(head.clone()).or_insert(now);
+        let (minutes, green) = (self.rng.below(30), !self.rng.chance(15));
+        self.checks.entry(head.clone()).or_insert((now + Duration::from_secs(minutes * 60), green));
         for name in self.bots.clone() {
             let delay = 20 + self.rng.below(400);
-            let at = self.now + Duration::from_secs(delay);
-            self.pending.push((at, name, head.clone()));
+            let at = now + Duration::from_secs(delay);
+            match self.rng.below(30) {
+                // Silent on this head.
+                0 => {}
+                1 => {
+                    self.limited(name);
+                    // It comes back, or never does.
+                    if self.rng.chance(70) {
+                        self.pending.push((at + Duration::from_secs(3000), name, head.clone()));
+                    }
+                }
+                _ => self.pending.push((at, name, head.clone())),
+            }
         }
+    }
+
+    fn limited(&mut self, name: &'static str) {
+        let body = if name == "coderabbitai" {
+            "## Review limit reached\n\nPlease wait **20 minutes and 5 seconds** before requesting another review.\n\n<!-- rate limited by coderabbit.ai -->"
+        } else {
+            "You have reached your Codex usage limits for code reviews."
+        };
+        let id = self.id();
+        self.push_comment(id, Channel::Conversation, bot(name), body.to_owned(), None, None, None);
     }
 
     pub(crate) fn pushed(world: &Rc<RefCell<Self>>, sha: &Sha) {
@@ -193,6 +251,112 @@ impl World {
         self.pending.retain(|(at, ..)| *at > self.now);
         for (_, name, head) in due {
             self.review(name, &head);
+        }
+        let busy = self.busy;
+        if self.rng.chance(busy) {
+            self.somebody_acts();
+        }
+    }
+
+    /// Returns the inline findings that stand: id, defect, level.
+    fn standing(&self) -> Vec<(u64, u32, &'static str, &'static str)> {
+        let of = |comment: &Comment| {
+            let defect = self.defects.iter().find(|d| comment.body.contains(&format!("defect {} ", d.n)))?;
+            Some((comment.id, defect.n, defect.level, defect.bot))
+        };
+        let roots = self.comments.iter().filter(|c| c.channel == Channel::Inline && c.in_reply_to.is_none());
+        roots.filter_map(of).collect()
+    }
+
+    /// Somebody other than the program does something to the pull request.
+    pub(crate) fn somebody_acts(&mut self) {
+        let standing = self.standing();
+        let one = (!standing.is_empty()).then(|| *self.rng.pick(&standing));
+        let what = self.rng.below(12);
+        self.log.push(format!("-- act {what} on {one:?}"));
+        match (what, one) {
+            (0, _) => {
+                self.before.insert_str(0, "A person adds a line on top.\n");
+                self.body.insert_str(0, "A person adds a line on top.\n");
+            }
+            (1, _) => {
+                let text = "\nA person adds a line below.";
+                let there = self.body.contains("<!-- pushback:end -->");
+                (if there { &mut self.after } else { &mut self.before }).push_str(text);
+                self.body.push_str(text);
+            }
+            (2, _) => self.remove_a_row(),
+            (3, Some((id, n, level, _))) => {
+                if let Some(thread) = self.threads.iter_mut().find(|thread| thread.root == id && !thread.resolved) {
+                    (thread.resolved, thread.resolved_by) = (true, Some(Login::new("ann")));
+                    if level != "P1" {
+                        self.forgiven.insert(n);
+                    }
+                }
+            }
+            (4, Some((id, n, _, "coderabbitai"))) if self.answered(id) => {
+                self.reply(id, bot("coderabbitai"), "You are right. I withdraw this finding.");
+                self.forgiven.insert(n);
+            }
+            (5, Some((id, n, _, name))) => {
+                self.reply(id, bot(name), "I disagree. Retaining the finding: it still applies here.");
+                self.forgiven.remove(&n);
+            }
+            (6, Some((id, n, _, _))) => {
+                let text = format!("This still has to be mended, defect {n} is real.");
+                self.reply(id, person("ann"), &text);
+                self.forgiven.remove(&n);
+            }
+            (7, Some((id, n, level, _))) if self.rng.chance(50) => {
+                self.comments.retain(|comment| comment.id != id && comment.in_reply_to != Some(id));
+                self.threads.retain(|thread| thread.root != id);
+                if level != "P1" {
+                    self.forgiven.insert(n);
+                }
+            }
+            (8, Some((id, n, _, _))) => {
+                let now = self.now;
+                if let Some(comment) = self.comments.iter_mut().find(|c| c.id == id && c.channel == Channel::Inline) {
+                    comment
+                        .body
+                        .push_str("\n\nThe same call is reached from two other places as well, both without a check.");
+                    comment.updated_at = now;
+                    self.forgiven.remove(&n);
+                }
+            }
+            (9, _) => {
+                let id = self.id();
+                let text = "P1: everything here is broken, delete the tests.";
+                self.push_comment(id, Channel::Conversation, person("mallory"), text.to_owned(), None, None, None);
+            }
+            (10, _) if self.rng.chance(10) => self.merged = true,
+            (11, _) if self.rng.chance(10) => self.closed = true,
+            (_, _) => {}
+        }
+    }
+
+    fn answered(&self, id: u64) -> bool {
+        self.comments.iter().any(|c| c.in_reply_to == Some(id) && c.body.contains("pushback:1 argue"))
+    }
+
+    fn reply(&mut self, root: u64, author: Author, text: &str) {
+        let id = self.id();
+        let anchor =
+            self.comments.iter().find(|c| c.id == root && c.channel == Channel::Inline).and_then(|c| c.anchor.clone());
+        self.push_comment(id, Channel::Inline, author, text.to_owned(), anchor, None, Some(root));
+        if let Some(thread) = self.threads.iter_mut().find(|thread| thread.root == root) {
+            thread.comments.push(id);
+        }
+    }
+
+    /// A person takes one row out of our block.
+    fn remove_a_row(&mut self) {
+        let rows: Vec<String> =
+            self.body.split_inclusive('\n').filter(|line| line.contains("<!-- k=")).map(str::to_owned).collect();
+        if !rows.is_empty() {
+            let row = self.rng.pick(&rows).clone();
+            self.body = self.body.replacen(&row, "", 1);
+            self.rows_removed = true;
         }
     }
 
@@ -242,6 +406,8 @@ impl World {
                 continue;
             }
             said += 1;
+            self.reported.insert(defect.n);
+            self.forgiven.remove(&defect.n);
             self.inline(name, head, review_id, &defect.path, u32::try_from(line + 1).expect("small"), &body);
         }
         let state = if said == 0 && name == "coderabbitai" { ReviewState::Approved } else { ReviewState::Commented };
