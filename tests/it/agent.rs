@@ -39,9 +39,11 @@ impl Stage {
         fs::write(root.join("scenario.json"), scenario.to_string().replace("$ROOT", root.as_str())).unwrap();
         let setup = Setup {
             command: vec![helper("scripted-editor").into_string(), root.join("scenario.json").into_string()],
+            model: None,
             wrap: Vec::new(),
             timeout: Duration::from_secs(60),
             silence: None,
+            grace: Duration::from_secs(20),
             env: Vec::new(),
             secrets: Vec::new(),
             worktree: root.join("work"),

@@ -1,0 +1,74 @@
+//! Remembers an editor's session between rounds. A lost one costs tokens, never correctness: every brief is complete.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use serde::{Deserialize, Serialize};
+
+/// Said in front of a brief that goes on in an old session.
+pub(super) const AGAIN: &str = "This goes on from an earlier round of yours. Files may have changed since, also back to an older \
+state, and somebody else may have worked on them: read them again. The brief below is complete; where it differs from what you remember, it is right.\n\n";
+
+#[derive(Serialize, Deserialize)]
+struct Kept {
+    session: String,
+    worktree: Utf8PathBuf,
+}
+
+fn file(runs: &Utf8Path, name: &str) -> Utf8PathBuf {
+    runs.join(format!("session-{name}.json"))
+}
+
+/// Returns the session of this editor in this worktree.
+pub(super) fn recall(runs: &Utf8Path, name: &str, worktree: &Utf8Path) -> Option<String> {
+    let kept: Kept = serde_json::from_slice(&fs::read(file(runs, name)).ok()?).ok()?;
+    (kept.worktree == worktree && plain(&kept.session)).then_some(kept.session)
+}
+
+/// Keeps a session, or forgets the last one. Failing to is no reason to stop.
+pub(super) fn keep(runs: &Utf8Path, name: &str, worktree: &Utf8Path, session: Option<&str>) {
+    let path = file(runs, name);
+    let done = match session.filter(|session| plain(session)) {
+        Some(session) => write(&path, &Kept { session: session.to_owned(), worktree: worktree.to_owned() }),
+        None => fs::remove_file(&path),
+    };
+    drop(done);
+}
+
+fn write(path: &Utf8Path, kept: &Kept) -> io::Result<()> {
+    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
+    file.write_all(&serde_json::to_vec(kept)?)
+}
+
+/// A session is named on the command line: nothing that could be taken for an option.
+fn plain(session: &str) -> bool {
+    let allowed = |char: char| char.is_ascii_alphanumeric() || matches!(char, '-' | '_');
+    (1..=100).contains(&session.len()) && !session.starts_with('-') && session.chars().all(allowed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_belongs_to_an_editor_and_a_worktree() {
+        let temp = tempfile::tempdir().unwrap();
+        let runs = Utf8Path::from_path(temp.path()).unwrap();
+        let (here, there) = (Utf8Path::new("/w"), Utf8Path::new("/v"));
+        assert_eq!(recall(runs, "claude", here), None);
+        keep(runs, "claude", here, Some("4a-b_1"));
+        assert_eq!(recall(runs, "claude", here).as_deref(), Some("4a-b_1"));
+        assert_eq!(recall(runs, "codex", here), None);
+        assert_eq!(recall(runs, "claude", there), None);
+        for bad in ["", "--help", "a b", "../x", "a\nb"] {
+            keep(runs, "claude", here, Some(bad));
+            assert_eq!(recall(runs, "claude", here), None, "{bad}");
+        }
+        fs::write(file(runs, "claude"), r#"{"session":"--help","worktree":"/w"}"#).unwrap();
+        assert_eq!(recall(runs, "claude", here), None);
+        fs::write(file(runs, "claude"), "{").unwrap();
+        assert_eq!(recall(runs, "claude", here), None);
+    }
+}
