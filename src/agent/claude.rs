@@ -94,6 +94,10 @@ impl Dialect for Claude {
         // Inside of a text the quotes would be escaped.
         Some("\"type\":\"result\"")
     }
+
+    fn sums_up(&self) -> bool {
+        true
+    }
 }
 
 /// Lets a command of the verifier run, alone and with arguments; `None` where it cannot be said in a rule.

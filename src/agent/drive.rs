@@ -10,8 +10,8 @@ use std::time::Duration;
 use camino::Utf8Path;
 
 use super::launch::{Setup, not_started, ran};
-use super::session;
-use super::transcript::{Facts, Transcript, each_line, judge};
+use super::session::{self, Session};
+use super::transcript::{Answered, Facts, Transcript, each_line, judge};
 use crate::ports::{Agent, AgentOutcome, AgentReport, Brief, Event, Reporter};
 use crate::process::clean::clean;
 use crate::process::{Ended, ProcessError, Quiet, Spec, Why};
@@ -53,6 +53,10 @@ pub(super) trait Dialect {
     fn doing(&self, line: &str) -> Option<String>;
     /// Text in its output after which it should end.
     fn last_word(&self) -> Option<&'static str>;
+    /// Tells whether the cost it reports is the session's, not the run's.
+    fn sums_up(&self) -> bool {
+        false
+    }
 }
 
 /// Variables that every editor gets: the way to the network, and where settings are.
@@ -85,7 +89,7 @@ pub(super) struct Driven<D> {
 struct Once {
     report: AgentReport,
     /// Session that the next round may go on in.
-    session: Option<String>,
+    session: Option<Session>,
     /// It ended before its model did anything, for no reason of the environment.
     stillborn: bool,
 }
@@ -98,7 +102,7 @@ impl<D: Dialect> Agent for Driven<D> {
     fn run(&self, brief: &Brief, reporter: &dyn Reporter) -> AgentReport {
         let (runs, name, tree) = (&self.setup.runs, self.dialect.name(), &self.setup.worktree);
         let old = session::recall(runs, name, tree);
-        let mut once = self.once(brief, old.as_deref(), reporter);
+        let mut once = self.once(brief, old.as_ref(), reporter);
         if old.is_some() && once.stillborn {
             reporter.tell(Event::Line(format!("{name} does not know its last session any more: starting a new one")));
             let left = brief.time_left.saturating_sub(Duration::from_secs(once.report.seconds));
@@ -109,16 +113,16 @@ impl<D: Dialect> Agent for Driven<D> {
             once.report.swept_clean &= first.swept_clean;
         }
         if !once.report.outcome.environment() {
-            session::keep(runs, name, tree, once.session.as_deref());
+            session::keep(runs, name, once.session.as_ref());
         }
         once.report
     }
 }
 
 impl<D: Dialect> Driven<D> {
-    fn once(&self, brief: &Brief, session: Option<&str>, reporter: &dyn Reporter) -> Once {
+    fn once(&self, brief: &Brief, session: Option<&Session>, reporter: &dyn Reporter) -> Once {
         let failed = |outcome: AgentOutcome| Once { report: not_started(outcome), session: None, stillborn: false };
-        let spec = match self.spec(brief, session) {
+        let spec = match self.spec(brief, session.map(|session| session.id.as_str())) {
             Ok(spec) => spec,
             Err(why) => return failed(AgentOutcome::Missing(why)),
         };
@@ -132,7 +136,7 @@ impl<D: Dialect> Driven<D> {
                 return once;
             }
         };
-        self.read(brief, &spec, &ended)
+        self.read(brief, &spec, &ended, session)
     }
 
     fn spec(&self, brief: &Brief, session: Option<&str>) -> Result<Spec, String> {
@@ -169,7 +173,7 @@ impl<D: Dialect> Driven<D> {
         Ok(spec)
     }
 
-    fn read(&self, brief: &Brief, spec: &Spec, ended: &Ended) -> Once {
+    fn read(&self, brief: &Brief, spec: &Spec, ended: &Ended, former: Option<&Session>) -> Once {
         let mut seen = Transcript::default();
         let heard = each_line(&ended.stdout_path, |line| self.dialect.hear(&mut seen, line));
         let stderr = std::fs::read(&ended.stderr_path).unwrap_or_default();
@@ -178,7 +182,7 @@ impl<D: Dialect> Driven<D> {
         let answer = if written { None } else { seen.decisions() };
         let facts = Facts {
             ended,
-            answered: written || answer.is_some(),
+            answered: if written { Answered::Yes } else { Answered::by(answer.as_ref()) },
             stderr: &stderr,
             wall: spec.wall.as_secs(),
             now: jiff::Timestamp::now(),
@@ -198,9 +202,22 @@ impl<D: Dialect> Driven<D> {
             && ended.why == Why::Exit
             && ended.code != Some(0)
             && !outcome.environment();
-        let session = if outcome == AgentOutcome::Completed { seen.session } else { None };
-        let report = AgentReport { tokens: seen.tokens, cost_usd: seen.cost_usd.max(0.0), ..ran(outcome, ended) };
+        let (session, cost_usd) = self.account(&seen, former);
+        let session = session.filter(|_| outcome == AgentOutcome::Completed);
+        let report = AgentReport { tokens: seen.tokens, cost_usd, ..ran(outcome, ended) };
         Once { report, session, stillborn }
+    }
+}
+
+impl<D: Dialect> Driven<D> {
+    /// Returns the session as it is now, and what this run alone has cost.
+    fn account(&self, seen: &Transcript, former: Option<&Session>) -> (Option<Session>, f64) {
+        let told = seen.cost_usd.max(0.0);
+        let before = former.filter(|_| self.dialect.sums_up()).map_or(0.0, |session| session.cost_usd);
+        let cost = if told >= before { told - before } else { told };
+        let session =
+            seen.session.clone().map(|id| Session { id, cost_usd: told, worktree: self.setup.worktree.clone() });
+        (session, cost)
     }
 }
 

@@ -91,7 +91,12 @@ impl Setup {
             let doing = doing(line).map(|text| one_line(&text, 200)).unwrap_or_default();
             if !doing.is_empty() && told.is_none_or(|last| last.elapsed() >= TELL) {
                 told = Some(Instant::now());
-                reporter.tell(Event::Agent { name: name.to_owned(), elapsed: started.elapsed(), doing });
+                reporter.tell(Event::Agent {
+                    name: name.to_owned(),
+                    elapsed: started.elapsed(),
+                    limit: spec.wall,
+                    doing,
+                });
             }
         };
         self.supervisor.run(spec, &mut say, &*self.stop)

@@ -11,10 +11,15 @@ use serde::{Deserialize, Serialize};
 pub(super) const AGAIN: &str = "This goes on from an earlier round of yours. Files may have changed since, also back to an older \
 state, and somebody else may have worked on them: read them again. The brief below is complete; where it differs from what you remember, it is right.\n\n";
 
-#[derive(Serialize, Deserialize)]
-struct Kept {
-    session: String,
-    worktree: Utf8PathBuf,
+/// A session of an editor.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct Session {
+    /// Its name.
+    pub(super) id: String,
+    /// Money it has cost so far: some editors report the sum over all rounds.
+    pub(super) cost_usd: f64,
+    /// Where it worked; an editor knows its sessions by their folder.
+    pub(super) worktree: Utf8PathBuf,
 }
 
 fn file(runs: &Utf8Path, name: &str) -> Utf8PathBuf {
@@ -22,22 +27,22 @@ fn file(runs: &Utf8Path, name: &str) -> Utf8PathBuf {
 }
 
 /// Returns the session of this editor in this worktree.
-pub(super) fn recall(runs: &Utf8Path, name: &str, worktree: &Utf8Path) -> Option<String> {
-    let kept: Kept = serde_json::from_slice(&fs::read(file(runs, name)).ok()?).ok()?;
-    (kept.worktree == worktree && plain(&kept.session)).then_some(kept.session)
+pub(super) fn recall(runs: &Utf8Path, name: &str, worktree: &Utf8Path) -> Option<Session> {
+    let kept: Session = serde_json::from_slice(&fs::read(file(runs, name)).ok()?).ok()?;
+    (kept.worktree == worktree && plain(&kept.id)).then_some(kept)
 }
 
 /// Keeps a session, or forgets the last one. Failing to is no reason to stop.
-pub(super) fn keep(runs: &Utf8Path, name: &str, worktree: &Utf8Path, session: Option<&str>) {
+pub(super) fn keep(runs: &Utf8Path, name: &str, session: Option<&Session>) {
     let path = file(runs, name);
-    let done = match session.filter(|session| plain(session)) {
-        Some(session) => write(&path, &Kept { session: session.to_owned(), worktree: worktree.to_owned() }),
+    let done = match session.filter(|session| plain(&session.id)) {
+        Some(session) => write(&path, session),
         None => fs::remove_file(&path),
     };
     drop(done);
 }
 
-fn write(path: &Utf8Path, kept: &Kept) -> io::Result<()> {
+fn write(path: &Utf8Path, kept: &Session) -> io::Result<()> {
     let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
     file.write_all(&serde_json::to_vec(kept)?)
 }
@@ -57,16 +62,17 @@ mod tests {
         let temp = tempfile::tempdir().unwrap();
         let runs = Utf8Path::from_path(temp.path()).unwrap();
         let (here, there) = (Utf8Path::new("/w"), Utf8Path::new("/v"));
+        let session = |id: &str| Session { id: id.to_owned(), cost_usd: 0.5, worktree: here.to_owned() };
         assert_eq!(recall(runs, "claude", here), None);
-        keep(runs, "claude", here, Some("4a-b_1"));
-        assert_eq!(recall(runs, "claude", here).as_deref(), Some("4a-b_1"));
+        keep(runs, "claude", Some(&session("4a-b_1")));
+        assert_eq!(recall(runs, "claude", here), Some(session("4a-b_1")));
         assert_eq!(recall(runs, "codex", here), None);
         assert_eq!(recall(runs, "claude", there), None);
         for bad in ["", "--help", "a b", "../x", "a\nb"] {
-            keep(runs, "claude", here, Some(bad));
+            keep(runs, "claude", Some(&session(bad)));
             assert_eq!(recall(runs, "claude", here), None, "{bad}");
         }
-        fs::write(file(runs, "claude"), r#"{"session":"--help","worktree":"/w"}"#).unwrap();
+        fs::write(file(runs, "claude"), r#"{"id":"--help","cost_usd":0,"worktree":"/w"}"#).unwrap();
         assert_eq!(recall(runs, "claude", here), None);
         fs::write(file(runs, "claude"), "{").unwrap();
         assert_eq!(recall(runs, "claude", here), None);

@@ -7,11 +7,11 @@ use super::claude::Claude;
 use super::codex::Codex;
 use super::drive::Dialect;
 use super::opencode::Opencode;
-use super::transcript::{Facts, Transcript, judge};
+use super::transcript::{Answered, Facts, Transcript, judge};
 use crate::ports::AgentOutcome;
 use crate::process::{Ended, Why};
 
-/// One run: how its process ended, what it printed, whether it left an answer.
+/// One run: how its process ended, and what it printed.
 #[derive(Clone, Copy)]
 struct Run<'a> {
     why: Why,
@@ -19,11 +19,10 @@ struct Run<'a> {
     signal: Option<i32>,
     stdout: &'a str,
     stderr: &'a str,
-    answered: bool,
 }
 
 const fn exit(code: i32, stdout: &str) -> Run<'_> {
-    Run { why: Why::Exit, code: Some(code), signal: None, stdout, stderr: "", answered: false }
+    Run { why: Why::Exit, code: Some(code), signal: None, stdout, stderr: "" }
 }
 
 fn read(dialect: &dyn Dialect, stdout: &str) -> Transcript {
@@ -50,7 +49,7 @@ fn outcome(dialect: &dyn Dialect, run: Run<'_>) -> AgentOutcome {
         seconds: 1.0,
     };
     let now = "2026-01-02T03:04:05Z".parse().unwrap();
-    let answered = run.answered || seen.decisions().is_some();
+    let answered = Answered::by(seen.decisions().as_ref());
     judge(&seen, &Facts { ended: &ended, answered, stderr: run.stderr, wall: 60, now })
 }
 
@@ -144,7 +143,18 @@ fn fc_40_every_end_of_claude() {
     check("budget", 1, r#"{"is_error":true,"subtype":"error_max_budget_usd"}"#, "own limit");
     let denied = r#""permission_denials":[{"tool_name":"Bash","tool_input":{"command":"git push"}}]"#;
     check("denied", 0, &format!("{{{denied}}}"), "denied");
-    check("denied, but answered", 0, &format!(r#"{{{denied},"structured_output":{{"decisions":[]}}}}"#), "completed");
+    check(
+        "denied, but answered",
+        0,
+        &format!(r#"{{{denied},"structured_output":{{"decisions":[{{}}]}}}}"#),
+        "completed",
+    );
+    check(
+        "denied, and answered nothing",
+        0,
+        &format!(r#"{{{denied},"structured_output":{{"decisions":[]}}}}"#),
+        "denied",
+    );
     check("stream cut", 0, r#"{"result":""}"#, "unparseable");
     check("stream cut, without text", 0, r#"{"result":null}"#, "unparseable");
     check("interrupted", 0, r#"{"is_error":true,"subtype":"error_during_execution"}"#, "cancelled");
@@ -239,8 +249,7 @@ fn fc_40_every_end_of_codex() {
     check("a red test is no denial", 0, &codex(&command("failed", "1 failed")), "completed");
     let edit = r#"{"type":"item.completed","item":{"type":"file_change","status":"completed","changes":[{"path":"a","kind":"update"}]}}"#;
     check("work without a word", 0, &codex(&format!("{edit}\n{CODEX_DONE}")), "unparseable");
-    let held =
-        r#"{"type":"item.completed","item":{"type":"agent_message","text":"{\"schema_version\":1,\"decisions\":[]}"}}"#;
+    let held = r#"{"type":"item.completed","item":{"type":"agent_message","text":"{\"schema_version\":1,\"decisions\":[{}]}"}}"#;
     check(
         "denied, but answered",
         0,

@@ -136,6 +136,7 @@ pub(super) fn by_words(why: &str, now: Timestamp) -> Option<AgentOutcome> {
         "fetch failed",
         "socket connection was closed",
         "stream disconnected before completion",
+        "empty or malformed response",
     ];
     let low = why.to_lowercase();
     environment_failure(why, now).or_else(|| {
@@ -144,12 +145,34 @@ pub(super) fn by_words(why: &str, now: Timestamp) -> Option<AgentOutcome> {
     })
 }
 
+/// Whether the editor answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Answered {
+    /// In no way.
+    No,
+    /// In the right shape, without an answer to anything.
+    Empty,
+    /// At least something.
+    Yes,
+}
+
+impl Answered {
+    /// Tells how much there is in an answer.
+    pub(super) fn by(answer: Option<&Value>) -> Self {
+        match answer.and_then(|answer| answer.get("decisions")).and_then(Value::as_array) {
+            None => Self::No,
+            Some(decisions) if decisions.is_empty() => Self::Empty,
+            Some(_) => Self::Yes,
+        }
+    }
+}
+
 /// What else is known when a run is judged.
 pub(super) struct Facts<'a> {
     /// How its process ended.
     pub(super) ended: &'a Ended,
-    /// Whether it answered the findings.
-    pub(super) answered: bool,
+    /// What it answered the findings.
+    pub(super) answered: Answered,
     /// Its standard error, cleaned.
     pub(super) stderr: &'a str,
     /// Limit of the run in seconds.
@@ -204,13 +227,13 @@ fn exited(seen: &Transcript, facts: &Facts<'_>, after: &str) -> AgentOutcome {
             return environment().unwrap_or_else(|| AgentOutcome::Crashed(format!("editor exited with {code}{after}")));
         }
     }
-    if facts.answered {
+    if facts.answered == Answered::Yes {
         return AgentOutcome::Completed;
     }
     if !seen.denied.is_empty() && !seen.edited {
         return AgentOutcome::Denied(seen.denied.clone());
     }
-    if seen.text.trim().is_empty() {
+    if facts.answered == Answered::No && seen.text.trim().is_empty() {
         return AgentOutcome::Unparseable("it ended without a word and without an answer".to_owned());
     }
     let quota = if seen.edited { None } else { environment_failure(last_line(&seen.text), facts.now) };
