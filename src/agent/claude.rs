@@ -7,7 +7,7 @@ use std::io;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::drive::{Call, Dialect, Job};
+use super::drive::{Call, Dialect, Job, Sums};
 use super::transcript::{Transcript, by_status, by_words, count, event, schema, text};
 use crate::ports::AgentOutcome;
 use crate::process::clean::one_line;
@@ -95,8 +95,8 @@ impl Dialect for Claude {
         Some("\"type\":\"result\"")
     }
 
-    fn sums_up(&self) -> bool {
-        true
+    fn sums(&self) -> Sums {
+        Sums::Cost
     }
 }
 

@@ -7,7 +7,7 @@ use std::io;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::drive::{Call, Dialect, Job};
+use super::drive::{Call, Dialect, Job, Sums};
 use super::transcript::{Transcript, by_words, count, event, schema, text};
 use crate::ports::AgentOutcome;
 use crate::process::clean::one_line;
@@ -67,7 +67,7 @@ impl Dialect for Codex {
             "turn.started" => (seen.finished, seen.failure) = (false, None),
             "item.completed" => item(seen, &event["item"]),
             "turn.completed" => {
-                seen.tokens += count(&event, "/usage/input_tokens") + count(&event, "/usage/output_tokens");
+                seen.tokens = count(&event, "/usage/input_tokens") + count(&event, "/usage/output_tokens");
                 seen.finished = true;
                 if !seen.worked {
                     let why = "its turn ended without a word or a deed";
@@ -98,6 +98,10 @@ impl Dialect for Codex {
 
     fn last_word(&self) -> Option<&'static str> {
         Some("\"type\":\"turn.completed\"")
+    }
+
+    fn sums(&self) -> Sums {
+        Sums::Tokens
     }
 }
 

@@ -39,6 +39,14 @@ pub(super) struct Call {
     pub(super) stdin: String,
 }
 
+/// A figure that an editor sums up over all runs of a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sums {
+    Neither,
+    Tokens,
+    Cost,
+}
+
 /// What one program needs, and how it speaks.
 pub(super) trait Dialect {
     /// Its name, which is also its program's.
@@ -53,9 +61,9 @@ pub(super) trait Dialect {
     fn doing(&self, line: &str) -> Option<String>;
     /// Text in its output after which it should end.
     fn last_word(&self) -> Option<&'static str>;
-    /// Tells whether the cost it reports is the session's, not the run's.
-    fn sums_up(&self) -> bool {
-        false
+    /// Says which figure counts the whole session, not this run alone.
+    fn sums(&self) -> Sums {
+        Sums::Neither
     }
 }
 
@@ -202,22 +210,27 @@ impl<D: Dialect> Driven<D> {
             && ended.why == Why::Exit
             && ended.code != Some(0)
             && !outcome.environment();
-        let (session, cost_usd) = self.account(&seen, former);
+        let (session, tokens, cost_usd) = self.account(&seen, former);
         let session = session.filter(|_| outcome == AgentOutcome::Completed);
-        let report = AgentReport { tokens: seen.tokens, cost_usd, ..ran(outcome, ended) };
+        let report = AgentReport { tokens, cost_usd, ..ran(outcome, ended) };
         Once { report, session, stillborn }
     }
 }
 
 impl<D: Dialect> Driven<D> {
-    /// Returns the session as it is now, and what this run alone has cost.
-    fn account(&self, seen: &Transcript, former: Option<&Session>) -> (Option<Session>, f64) {
-        let told = seen.cost_usd.max(0.0);
-        let before = former.filter(|_| self.dialect.sums_up()).map_or(0.0, |session| session.cost_usd);
-        let cost = if told >= before { told - before } else { told };
-        let session =
-            seen.session.clone().map(|id| Session { id, cost_usd: told, worktree: self.setup.worktree.clone() });
-        (session, cost)
+    /// Returns the session as it is now, and the tokens and the money of this run alone.
+    fn account(&self, seen: &Transcript, former: Option<&Session>) -> (Option<Session>, u64, f64) {
+        let (tokens, cost_usd) = (seen.tokens, seen.cost_usd.max(0.0));
+        let sums = self.dialect.sums();
+        let before = |which: Sums| former.filter(|_| sums == which);
+        let tokens_before = before(Sums::Tokens).map_or(0, |session| session.tokens);
+        let cost_before = before(Sums::Cost).map_or(0.0, |session| session.cost_usd);
+        let worktree = self.setup.worktree.clone();
+        let session = seen.session.clone().map(|id| Session { id, cost_usd, tokens, worktree });
+        // Less than before is a sum that began anew.
+        let tokens = tokens.checked_sub(tokens_before).unwrap_or(tokens);
+        let cost_usd = if cost_usd >= cost_before { cost_usd - cost_before } else { cost_usd };
+        (session, tokens, cost_usd)
     }
 }
 

@@ -16,8 +16,10 @@ state, and somebody else may have worked on them: read them again. The brief bel
 pub(super) struct Session {
     /// Its name.
     pub(super) id: String,
-    /// Money it has cost so far: some editors report the sum over all rounds.
+    /// Money it was said to have cost in all.
     pub(super) cost_usd: f64,
+    /// Tokens it was said to have used in all.
+    pub(super) tokens: u64,
     /// Where it worked; an editor knows its sessions by their folder.
     pub(super) worktree: Utf8PathBuf,
 }
@@ -62,7 +64,7 @@ mod tests {
         let temp = tempfile::tempdir().unwrap();
         let runs = Utf8Path::from_path(temp.path()).unwrap();
         let (here, there) = (Utf8Path::new("/w"), Utf8Path::new("/v"));
-        let session = |id: &str| Session { id: id.to_owned(), cost_usd: 0.5, worktree: here.to_owned() };
+        let session = |id: &str| Session { id: id.to_owned(), cost_usd: 0.5, tokens: 7, worktree: here.to_owned() };
         assert_eq!(recall(runs, "claude", here), None);
         keep(runs, "claude", Some(&session("4a-b_1")));
         assert_eq!(recall(runs, "claude", here), Some(session("4a-b_1")));
@@ -72,7 +74,7 @@ mod tests {
             keep(runs, "claude", Some(&session(bad)));
             assert_eq!(recall(runs, "claude", here), None, "{bad}");
         }
-        fs::write(file(runs, "claude"), r#"{"id":"--help","cost_usd":0,"worktree":"/w"}"#).unwrap();
+        fs::write(file(runs, "claude"), r#"{"id":"--help","cost_usd":0,"tokens":0,"worktree":"/w"}"#).unwrap();
         assert_eq!(recall(runs, "claude", here), None);
         fs::write(file(runs, "claude"), "{").unwrap();
         assert_eq!(recall(runs, "claude", here), None);

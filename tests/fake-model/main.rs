@@ -6,7 +6,7 @@
 //!
 //! - `work`: it does what the answers say for each item of the brief whose text contains the words, then hands in its decisions;
 //! - `401`, `403`, `429`, `500`, `529`: that status; `refuse`; `cut` (a stream without an end); `loop` (looks at one file
-//!   again and again); `denied` (tries to push and gives up); `mute` (ends its turn without a word).
+//!   again and again); `denied` (tries to commit and push, and gives up); `mute` (ends its turn without a word).
 //!
 //! The answers are the `findings` of a `scripted-editor` scenario. It keeps no state: what is next follows from the
 //! results of tools since the last brief.
@@ -127,7 +127,9 @@ async fn serve(State(server): State<Arc<Server>>, method: Method, Path(path): Pa
         // A title or a summary that the program asks for on the side.
         (None, _) => Step::Say("A scripted title".to_owned()),
         (Some(_), "loop") => Step::Look("src/fare.sh".to_owned()),
-        (Some(_), "denied") if done == 0 => Step::Shell("git push origin HEAD:refs/heads/stolen".to_owned()),
+        (Some(_), "denied") if done == 0 => {
+            Step::Shell("git commit -q --allow-empty -m stolen && git push origin HEAD:refs/heads/stolen".to_owned())
+        }
         (Some(_), "denied") => Step::HandIn(json!({ "schema_version": 1, "decisions": [] })),
         (Some(at), _) => {
             let steps = plan(&server.answers, &talk[at].text);

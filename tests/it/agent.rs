@@ -253,6 +253,24 @@ fn a_session_goes_on_and_a_lost_one_costs_nothing() {
 }
 
 #[test]
+fn r20_a_round_of_codex_counts_its_own_tokens() {
+    let done = r#"{"type":"turn.completed","usage":{"input_tokens":N,"output_tokens":10}}"#;
+    let answer = json!({ "type": "item.completed", "item": { "type": "agent_message", "text": "{\"decisions\":[{\"id\":\"c1\"}]}" } });
+    let stage = Stage::playing(&format!(
+        "echo '{{\"type\":\"thread.started\",\"thread_id\":\"t-1\"}}'; echo '{answer}'; echo '{done}' | sed s/N/$(cat $ROOT/sum)/"
+    ));
+    // The sum of the session, with one that was started anew at the end.
+    let counted = [90, 190, 390, 40].map(|sum| {
+        fs::write(stage.root.join("sum"), sum.to_string()).unwrap();
+        let report = stage.run_as("codex");
+        assert_eq!(report.outcome, AgentOutcome::Completed);
+        fs::remove_file(stage.root.join("work/.pushback/decisions.json")).unwrap();
+        report.tokens
+    });
+    assert_eq!(counted, [100, 100, 200, 50]);
+}
+
+#[test]
 fn a_login_that_ends_between_rounds_does_not_lose_the_session() {
     let limited = r#"{"type":"result","subtype":"success","is_error":true,"api_error_status":429,"result":"429"}"#;
     let stage = Stage::playing(&format!(
