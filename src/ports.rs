@@ -510,6 +510,8 @@ pub enum Event {
         name: String,
         /// Time so far.
         elapsed: Duration,
+        /// Time that it may have in all.
+        limit: Duration,
         /// What it does.
         doing: String,
     },

@@ -36,7 +36,7 @@ impl Agent for CommandAgent {
             Ok(prompt) => prompt,
             Err(error) => return not_started(AgentOutcome::Missing(error.to_string())),
         };
-        let mut spec = match self.setup.spec(brief) {
+        let mut spec = match self.setup.spec(brief, &[]) {
             Ok(spec) => spec,
             Err(error) => {
                 let why = format!("could not make a folder for the run in {}: {error}", self.setup.runs);
@@ -46,7 +46,7 @@ impl Agent for CommandAgent {
         spec.program.clone_from(program);
         spec.args = args.to_vec();
         spec.stdin = prompt.into_bytes();
-        match self.setup.run(self.name(), &spec, reporter) {
+        match self.setup.run(self.name(), &spec, reporter, &|line| Some(line.to_owned())) {
             Ok(ended) => ran(outcome(&ended, brief.decisions.exists(), spec.wall.as_secs()), &ended),
             Err(ProcessError::Missing(why)) => not_started(AgentOutcome::Missing(why)),
             Err(error @ ProcessError::Failed { .. }) => not_started(AgentOutcome::Missing(error.to_string())),

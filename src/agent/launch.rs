@@ -18,14 +18,18 @@ const TELL: Duration = Duration::from_millis(100);
 /// How an editor is set up.
 #[derive(Clone)]
 pub struct Setup {
-    /// Program and arguments, where the configuration names them.
+    /// Program and arguments, where the configuration names them. A known editor adds the arguments to its own.
     pub command: Vec<String>,
+    /// Model, where the editor takes one.
+    pub model: Option<String>,
     /// Command line put in front, for example a sandbox.
     pub wrap: Vec<String>,
     /// Limit of one run.
     pub timeout: Duration,
     /// Longest silence.
     pub silence: Option<Duration>,
+    /// Silence after its last word that ends it.
+    pub grace: Duration,
     /// Names of our variables that it gets too.
     pub env: Vec<String>,
     /// Values that it must not get under any name: the tokens in use.
@@ -44,14 +48,21 @@ pub struct Setup {
 
 impl Setup {
     /// Prepares a run of the editor: its environment is complete, its program is still to be named.
-    pub(super) fn spec(&self, brief: &Brief) -> std::io::Result<Spec> {
+    ///
+    /// `passes` are names of ours that this editor needs; `*` at the end stands for any ending.
+    pub(super) fn spec(&self, brief: &Brief, passes: &[&str]) -> std::io::Result<Spec> {
         let run_id = fresh_id();
         let folder = runs::folder(&self.runs, &format!("agent-{}", brief.round), &run_id)?;
         let gh_config = folder.join("gh");
         runs::private(&gh_config)?;
         let secrets: Vec<String> = self.secrets.iter().map(|secret| secret.expose_secret().to_owned()).collect();
-        let source =
-            Source { ours: &ours(), names: &self.env, secrets: &secrets, gh_config: &gh_config, run_id: &run_id };
+        let ours = ours();
+        let wanted = |name: &str| {
+            passes.iter().any(|known| known.strip_suffix('*').map_or(*known == name, |start| name.starts_with(start)))
+        };
+        let passed = ours.iter().map(|(name, _)| name).filter(|name| wanted(name));
+        let names: Vec<String> = self.env.iter().chain(passed).cloned().collect();
+        let source = Source { ours: &ours, names: &names, secrets: &secrets, gh_config: &gh_config, run_id: &run_id };
         let mut environment = Environment::new(&source);
         environment.set("PUSHBACK_FINDINGS", brief.findings.as_str());
         environment.set("PUSHBACK_DECISIONS", brief.decisions.as_str());
@@ -67,14 +78,25 @@ impl Setup {
     }
 
     /// Runs it, and tells what it says.
-    pub(super) fn run(&self, name: &str, spec: &Spec, reporter: &dyn Reporter) -> Result<Ended, ProcessError> {
+    pub(super) fn run(
+        &self,
+        name: &str,
+        spec: &Spec,
+        reporter: &dyn Reporter,
+        doing: &dyn Fn(&str) -> Option<String>,
+    ) -> Result<Ended, ProcessError> {
         let started = Instant::now();
         let mut told: Option<Instant> = None;
         let mut say = |line: &str| {
-            let doing = one_line(line, 200);
+            let doing = doing(line).map(|text| one_line(&text, 200)).unwrap_or_default();
             if !doing.is_empty() && told.is_none_or(|last| last.elapsed() >= TELL) {
                 told = Some(Instant::now());
-                reporter.tell(Event::Agent { name: name.to_owned(), elapsed: started.elapsed(), doing });
+                reporter.tell(Event::Agent {
+                    name: name.to_owned(),
+                    elapsed: started.elapsed(),
+                    limit: spec.wall,
+                    doing,
+                });
             }
         };
         self.supervisor.run(spec, &mut say, &*self.stop)

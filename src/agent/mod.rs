@@ -1,21 +1,44 @@
 //! The editors: one file a program, each an [`Agent`](crate::ports::Agent). They start it, and say how it ended.
 //!
 //! What an editor claims is never believed here or elsewhere; whether it changed anything is for the repository to say.
+mod aider;
+mod claude;
+mod codex;
 mod command;
+mod drive;
 mod launch;
+mod opencode;
 mod outcome;
 pub mod prompt;
+mod session;
+#[cfg(test)]
+mod table;
+mod transcript;
 
 use std::os::unix::fs::PermissionsExt;
 
 use camino::Utf8Path;
 
+use crate::ports::Agent;
 pub use command::CommandAgent;
 pub use launch::Setup;
 pub use outcome::environment_failure;
 
 /// Programs known as editors, in the order in which one is chosen.
 pub const KNOWN: [&str; 4] = ["claude", "codex", "opencode", "aider"];
+
+/// Makes the editor of this name; `None` when none is known by it.
+pub fn editor(name: &str, setup: Setup) -> Option<Box<dyn Agent>> {
+    use drive::Driven;
+    Some(match name {
+        "claude" => Box::new(Driven { setup, dialect: claude::Claude }),
+        "codex" => Box::new(Driven { setup, dialect: codex::Codex }),
+        "opencode" => Box::new(Driven { setup, dialect: opencode::Opencode }),
+        "aider" => Box::new(Driven { setup, dialect: aider::Aider }),
+        "command" => Box::new(CommandAgent::new(setup)),
+        _ => return None,
+    })
+}
 
 /// Returns the known editors that this `PATH` offers.
 pub fn detect(path: &str) -> Vec<&'static str> {

@@ -9,8 +9,8 @@ use super::Context;
 use super::failure::{Failure, Kind};
 use super::place::{self, Meant, Place};
 use super::token;
+use crate::agent;
 use crate::agent::prompt::Prompts;
-use crate::agent::{self, CommandAgent};
 use crate::config::layers::{Layers, Origin, parse};
 use crate::config::rules;
 use crate::config::settings::Settings;
@@ -29,6 +29,8 @@ use crate::verify::Commands;
 
 /// Time between two writes that make content, on a real forge.
 const WRITE_GAP: Duration = Duration::from_secs(1);
+/// Silence of an editor after its last word.
+const LAST_WORD: Duration = Duration::from_secs(30);
 /// Name of the configuration file.
 pub(crate) const CONFIG_FILE: &str = ".pushback.toml";
 
@@ -240,40 +242,31 @@ impl Desk {
     /// Makes the editor; `None` when none is configured or installed.
     pub(crate) fn agent(&self, cx: &Context) -> Result<Option<Box<dyn Agent>>, Failure> {
         let agent = &self.settings.agent;
-        let path = std::env::var("PATH").unwrap_or_default();
-        let command = match agent.name.as_deref() {
+        let name = match agent.name.as_deref() {
             Some("command") if agent.command.is_empty() => {
                 return Err(Failure::usage(
                     "`agent.name` is \"command\" and `agent.command` is empty",
                     "set `agent.command = [\"program\", \"argument\"]`",
                 ));
             }
-            Some("command") => agent.command.clone(),
-            None if !agent.command.is_empty() => agent.command.clone(),
-            Some(name) => {
-                let why = format!("this version drives no `{name}` by itself");
-                return Err(Failure::usage(
-                    why,
-                    "set `agent.name = \"command\"` and `agent.command` to a program that reads the brief on stdin",
-                ));
-            }
-            None => {
-                let found = agent::detect(&path);
-                if !found.is_empty() {
-                    cx.printer.tell(Event::Line(format!(
-                        "installed here: {}; set `agent.command` to a program that starts one of them",
-                        found.join(", ")
-                    )));
+            Some(name) => name,
+            None if !agent.command.is_empty() => "command",
+            None => match agent::detect(&std::env::var("PATH").unwrap_or_default()).first() {
+                Some(found) => {
+                    cx.printer.tell(Event::Line(format!("editor: {found}, found on the PATH (`agent.name` decides)")));
+                    found
                 }
-                return Ok(None);
-            }
+                None => return Ok(None),
+            },
         };
         let prompts = config_home().map(|home| home.join("pushback").join("prompts")).filter(|dir| dir.is_dir());
-        Ok(Some(Box::new(CommandAgent::new(agent::Setup {
-            command,
+        let setup = agent::Setup {
+            command: agent.command.clone(),
+            model: agent.model.clone(),
             wrap: agent.wrap.clone(),
             timeout: agent.timeout,
             silence: Some(agent.silent),
+            grace: LAST_WORD,
             env: agent.env.clone(),
             secrets: token::secrets(),
             worktree: self.place.found.toplevel.clone(),
@@ -281,7 +274,8 @@ impl Desk {
             prompts: Prompts::new(prompts),
             supervisor: Supervisor::this_program(),
             stop: cx.stop(),
-        }))))
+        };
+        Ok(agent::editor(name, setup))
     }
 
     /// Loads state without the lock; what is not there is rebuilt in memory.

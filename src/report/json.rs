@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::review::ids::FindingId;
 use crate::review::severity::Severity;
-use crate::review::summary::{Finding, RoundRecord, StopReason, Summary};
+use crate::review::summary::{Finding, RoundRecord, StopReason, Summary, Used};
 use crate::review::verdict::{Gate, ReviewerReport, ReviewerState};
 
 /// Version of every JSON object this program prints.
@@ -160,6 +160,8 @@ pub struct StatusView {
     pub reviewers: Vec<ReviewerView>,
     /// The gate.
     pub gate: Option<Gate>,
+    /// What was spent.
+    pub used: UsedView,
     /// Notices worth a look: untrusted comments, a loosened gate, unknown notices.
     pub notes: Vec<String>,
 }
@@ -174,8 +176,6 @@ pub struct RunView {
     pub stop_reason: Option<StopReason>,
     /// In one sentence.
     pub why: String,
-    /// What was spent.
-    pub used: UsedView,
     /// Rounds of this pull request.
     pub rounds: Vec<RoundView>,
     /// Planned writes of a dry run.
@@ -196,6 +196,13 @@ pub struct UsedView {
     pub tokens: u64,
     /// Money.
     pub cost_usd: f64,
+}
+
+impl UsedView {
+    /// Shows what was spent.
+    pub fn of(used: &Used) -> Self {
+        Self { rounds: used.rounds, agent_seconds: used.agent_seconds, tokens: used.tokens, cost_usd: used.cost_usd }
+    }
 }
 
 /// One round.

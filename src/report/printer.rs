@@ -1,6 +1,6 @@
 //! Progress for people: a spinner line on a terminal, plain lines with a time elsewhere, nothing with `-q`. Goes to stderr.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::io::{IsTerminal, Write};
 use std::time::Duration;
 
@@ -29,12 +29,32 @@ pub struct Printer {
     terminal: bool,
     bar: RefCell<Option<ProgressBar>>,
     last: RefCell<String>,
+    /// Time into the editor's run at which it was last told of.
+    told: Cell<Option<Duration>>,
+}
+
+/// Time between two plain lines about one editor run.
+const PLAIN: Duration = Duration::from_secs(30);
+
+/// Tells whether it is time for another plain line; a shorter time than before is a new run.
+fn due(told: &Cell<Option<Duration>>, elapsed: Duration) -> bool {
+    let due = told.get().is_none_or(|last| elapsed < last || elapsed >= last + PLAIN);
+    if due {
+        told.set(Some(elapsed));
+    }
+    due
 }
 
 impl Printer {
     /// Makes a printer for stderr.
     pub fn new(verbosity: Verbosity) -> Self {
-        Self { verbosity, terminal: std::io::stderr().is_terminal(), bar: RefCell::new(None), last: RefCell::default() }
+        Self {
+            verbosity,
+            terminal: std::io::stderr().is_terminal(),
+            bar: RefCell::new(None),
+            last: RefCell::default(),
+            told: Cell::new(None),
+        }
     }
 
     fn line(&self, style: Style, text: &str) {
@@ -112,11 +132,14 @@ impl Reporter for Printer {
                 }
                 self.line(strong, &format!("round {n}: the editor gets {}", what.join(", ")));
             }
-            Event::Agent { name, elapsed, doing } => {
+            Event::Agent { name, elapsed, limit, doing } => {
+                let text = format!("{name} {} of {}: {doing}", time(elapsed), time(limit));
                 if self.terminal {
-                    self.live(&format!("{name}: {doing}"));
-                } else if self.verbosity == Verbosity::Verbose {
-                    self.line(plain, &format!("  {name} {} {doing}", time(elapsed)));
+                    self.live(&text);
+                }
+                let streams = self.verbosity == Verbosity::Verbose;
+                if streams || !self.terminal && due(&self.told, elapsed) {
+                    self.line(plain, &format!("  {text}"));
                 }
             }
             Event::Waiting { what, until } => {
@@ -139,5 +162,17 @@ impl Reporter for Printer {
 impl Drop for Printer {
     fn drop(&mut self) {
         self.rest();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_editor_run_is_told_of_now_and_then() {
+        let told = Cell::new(None);
+        let due: Vec<bool> = [1, 5, 30, 31, 40, 3, 4].map(|s| due(&told, Duration::from_secs(s))).to_vec();
+        assert_eq!(due, [true, false, false, true, false, true, false]);
     }
 }

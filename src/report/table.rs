@@ -108,3 +108,15 @@ pub fn verdict(verdict: Verdict) -> &'static str {
         Verdict::Unknown => "unknown",
     }
 }
+/// Says what the editor has cost so far.
+pub fn spent(summary: &Summary) -> String {
+    let (rounds, used) = (summary.rounds.len(), &summary.used);
+    let mut text = format!("{rounds} round(s) on this pull request, editor {} s", used.agent_seconds);
+    if used.tokens > 0 {
+        text.push_str(&format!(", {} tokens", used.tokens));
+    }
+    if used.cost_usd > 0.0 {
+        text.push_str(&format!(", {:.2} USD", used.cost_usd));
+    }
+    text
+}

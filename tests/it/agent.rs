@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use pushback::agent::prompt::Prompts;
-use pushback::agent::{CommandAgent, Setup};
-use pushback::ports::{Agent, AgentOutcome, AgentReport, Brief, Event, Reporter};
+use pushback::agent::{KNOWN, Setup, editor};
+use pushback::ports::{AgentOutcome, AgentReport, Brief, Event, Reporter};
 use serde_json::{Value, json};
 
 use crate::process::{helper, marked, supervisor};
@@ -39,9 +39,11 @@ impl Stage {
         fs::write(root.join("scenario.json"), scenario.to_string().replace("$ROOT", root.as_str())).unwrap();
         let setup = Setup {
             command: vec![helper("scripted-editor").into_string(), root.join("scenario.json").into_string()],
+            model: None,
             wrap: Vec::new(),
             timeout: Duration::from_secs(60),
             silence: None,
+            grace: Duration::from_secs(20),
             env: Vec::new(),
             secrets: Vec::new(),
             worktree: root.join("work"),
@@ -59,7 +61,21 @@ impl Stage {
         stage
     }
 
+    /// A known editor, played by a shell script that finds its arguments in `$*`.
+    fn playing(script: &str) -> Self {
+        let mut stage = Self::new(&json!({}));
+        let program = stage.root.join("editor");
+        fs::write(&program, format!("#!/bin/sh\n{}\n", script.replace("$ROOT", stage.root.as_str()))).unwrap();
+        fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        stage.setup.command = vec![program.into_string()];
+        stage
+    }
+
     fn run(&self) -> AgentReport {
+        self.run_as("command")
+    }
+
+    fn run_as(&self, name: &str) -> AgentReport {
         let scratch = self.root.join("work/.pushback");
         let brief = Brief {
             round: 2,
@@ -69,7 +85,9 @@ impl Stage {
             spec: scratch.join("spec.md"),
             time_left: Duration::from_secs(50),
         };
-        CommandAgent::new(self.setup.clone()).run(&brief, &self.heard)
+        let agent = editor(name, self.setup.clone()).unwrap();
+        assert_eq!(agent.name(), name);
+        agent.run(&brief, &self.heard)
     }
 
     fn read(&self, path: &str) -> String {
@@ -178,6 +196,187 @@ fn fm_27_limits_are_kept_and_the_tree_ends() {
     assert_eq!(marked(id), [""; 0]);
 }
 
+/// The last event of Claude Code.
+const DONE: &str = r#"{"type":"result","subtype":"success","is_error":false,"result":"Done.","session_id":"s-1","total_cost_usd":0.5,"usage":{"input_tokens":7,"output_tokens":3},"structured_output":{"schema_version":1,"decisions":[{"id":"c1","decision":"fix","reason":null,"places":["a.rs:1-2"],"plan":null}]}}"#;
+
+#[test]
+fn the_answer_of_claude_becomes_the_decisions_file() {
+    let stage = Stage::playing(&format!("printf '%s\\n' \"$@\" > $ROOT/args; cat > $ROOT/prompt; echo '{DONE}'"));
+    let report = stage.run_as("claude");
+    assert_eq!(report.outcome, AgentOutcome::Completed);
+    assert_eq!(report.tokens, 10);
+    assert!((report.cost_usd - 0.5).abs() < 1e-9);
+    let decisions: Value = serde_json::from_str(&stage.read("work/.pushback/decisions.json")).unwrap();
+    let wanted =
+        json!({ "schema_version": 1, "decisions": [{ "id": "c1", "decision": "fix", "places": ["a.rs:1-2"] }] });
+    assert_eq!(decisions, wanted);
+    // FC-53: the brief is on a closed standard input and nowhere on the command line.
+    assert_eq!(stage.read("prompt"), Prompts::default().fix(&view(Vec::new())).unwrap());
+    assert!(!stage.read("args").contains("k7q2m9x4"));
+}
+
+#[test]
+fn what_the_editor_wrote_itself_stands_and_no_link_is_followed() {
+    let own = Stage::playing(&format!("echo mine > $PUSHBACK_DECISIONS; echo '{DONE}'"));
+    assert_eq!(own.run_as("claude").outcome, AgentOutcome::Completed);
+    assert_eq!(own.read("work/.pushback/decisions.json"), "mine\n");
+    let linked = Stage::playing(&format!(
+        "rm -r $ROOT/work/.pushback; mkdir $ROOT/else; ln -s $ROOT/else $ROOT/work/.pushback; echo '{DONE}'"
+    ));
+    assert!(matches!(linked.run_as("claude").outcome, AgentOutcome::Unparseable(_)));
+    assert!(fs::read_dir(linked.root.join("else")).unwrap().next().is_none());
+}
+
+#[test]
+fn a_session_goes_on_and_a_lost_one_costs_nothing() {
+    let stage = Stage::playing(&format!(
+        "echo \"$*\" >> $ROOT/calls; cat > $ROOT/prompt\n\
+         case \"$*\" in *'--resume s-1'*) [ ! -e $ROOT/gone ] || {{ echo 'No conversation found with session ID: s-1' >&2; exit 1; }};; esac\n\
+         echo '{DONE}'"
+    ));
+    let call = |at: usize| stage.read("calls").lines().nth(at).unwrap_or_default().to_owned();
+    let brief = Prompts::default().fix(&view(Vec::new())).unwrap();
+    assert_eq!(stage.run_as("claude").outcome, AgentOutcome::Completed);
+    assert!(!call(0).contains("--resume"));
+    fs::remove_file(stage.root.join("work/.pushback/decisions.json")).unwrap();
+    let again = stage.run_as("claude");
+    assert_eq!(again.outcome, AgentOutcome::Completed);
+    assert!(call(1).contains("--resume s-1"));
+    // It reports what the session has cost, not what this round has.
+    assert!(again.cost_usd.abs() < 1e-9 && again.tokens == 10, "{again:?}");
+    let prompt = stage.read("prompt");
+    assert!(prompt.ends_with(&brief) && prompt.len() > brief.len());
+    fs::write(stage.root.join("gone"), "").unwrap();
+    assert_eq!(stage.run_as("claude").outcome, AgentOutcome::Completed);
+    assert!(call(2).contains("--resume s-1") && !call(3).contains("--resume"));
+    assert_eq!(stage.read("prompt"), brief);
+}
+
+#[test]
+fn r20_a_round_of_codex_counts_its_own_tokens() {
+    let done = r#"{"type":"turn.completed","usage":{"input_tokens":N,"output_tokens":10}}"#;
+    let answer = json!({ "type": "item.completed", "item": { "type": "agent_message", "text": "{\"decisions\":[{\"id\":\"c1\"}]}" } });
+    let stage = Stage::playing(&format!(
+        "echo '{{\"type\":\"thread.started\",\"thread_id\":\"t-1\"}}'; echo '{answer}'; echo '{done}' | sed s/N/$(cat $ROOT/sum)/"
+    ));
+    // The sum of the session, with one that was started anew at the end.
+    let counted = [90, 190, 390, 40].map(|sum| {
+        fs::write(stage.root.join("sum"), sum.to_string()).unwrap();
+        let report = stage.run_as("codex");
+        assert_eq!(report.outcome, AgentOutcome::Completed);
+        fs::remove_file(stage.root.join("work/.pushback/decisions.json")).unwrap();
+        report.tokens
+    });
+    assert_eq!(counted, [100, 100, 200, 50]);
+}
+
+#[test]
+fn a_login_that_ends_between_rounds_does_not_lose_the_session() {
+    let limited = r#"{"type":"result","subtype":"success","is_error":true,"api_error_status":429,"result":"429"}"#;
+    let stage = Stage::playing(&format!(
+        "echo \"$*\" >> $ROOT/calls\nif [ -e $ROOT/limited ]; then echo '{limited}'; exit 1; fi\necho '{DONE}'"
+    ));
+    assert_eq!(stage.run_as("claude").outcome, AgentOutcome::Completed);
+    fs::write(stage.root.join("limited"), "").unwrap();
+    assert!(matches!(stage.run_as("claude").outcome, AgentOutcome::RateLimited { .. }));
+    fs::remove_file(stage.root.join("limited")).unwrap();
+    assert_eq!(stage.run_as("claude").outcome, AgentOutcome::Completed);
+    let calls = stage.read("calls");
+    assert_eq!(calls.lines().map(|call| call.contains("--resume s-1")).collect::<Vec<_>>(), [false, true, true]);
+}
+
+#[test]
+fn fc_55_final_words_and_then_silence_end_the_run_as_done() {
+    let mut stage = Stage::playing(&format!("echo '{DONE}'; exec sleep 300"));
+    stage.setup.grace = Duration::from_millis(300);
+    assert_eq!(stage.run_as("claude").outcome, AgentOutcome::Completed);
+    assert!(stage.root.join("work/.pushback/decisions.json").exists());
+    // The words in what a tool printed are no last event.
+    let quoted = json!({ "type": "user", "message": { "content": "{\"type\":\"result\"}" } });
+    let mut stage = Stage::playing(&format!("echo '{quoted}'; exec sleep 300"));
+    stage.setup.grace = Duration::from_millis(200);
+    stage.setup.timeout = Duration::from_millis(900);
+    assert!(matches!(stage.run_as("claude").outcome, AgentOutcome::TimedOut(_)));
+}
+
+#[test]
+fn the_last_tool_or_file_is_told_while_it_works() {
+    let edit = r#"{"type":"assistant","message":{"model":"m","content":[{"type":"tool_use","name":"Edit","input":{"file_path":"src/a.rs"}}]}}"#;
+    let stage = Stage::playing(&format!("echo '{edit}'; echo '{DONE}'"));
+    stage.run_as("claude");
+    assert!(
+        matches!(&stage.heard.0.borrow()[..], [Event::Agent { name, doing, .. }] if name == "claude" && doing == "Edit src/a.rs")
+    );
+}
+
+#[test]
+fn every_editor_is_called_without_bypass_and_ends_with_its_input() {
+    for (name, wanted) in [
+        ("claude", "-p --output-format stream-json --verbose --permission-mode acceptEdits --strict-mcp-config"),
+        ("codex", "exec --json --skip-git-repo-check -s workspace-write -c analytics.enabled=false"),
+        ("opencode", "run --format json -m one --more"),
+        ("aider", "--message-file"),
+    ] {
+        let mut stage = Stage::playing("echo \"$*\" > $ROOT/args; cat > $ROOT/prompt; env > $ROOT/env");
+        stage.setup.model = Some("one".into());
+        stage.setup.command.push("--more".into());
+        let outcome = stage.run_as(name).outcome;
+        assert!(matches!(outcome, AgentOutcome::Unparseable(_)), "{name}: {outcome:?}");
+        let args = stage.read("args");
+        assert!(args.starts_with(wanted), "{name}: {args}");
+        assert!(args.contains("one") && args.contains("--more"), "{name}: {args}");
+        for bypass in ["dangerously", "bypass", "full-access", "yolo", "full-auto"] {
+            assert!(!args.contains(bypass), "{name}: {args}");
+        }
+        let told = if name == "aider" {
+            fs::read_to_string(args.split_whitespace().nth(1).unwrap()).unwrap()
+        } else {
+            stage.read("prompt")
+        };
+        assert_eq!(told, Prompts::default().fix(&view(Vec::new())).unwrap(), "{name}");
+        let left = fs::read_dir(stage.root.join("work")).unwrap().count();
+        assert_eq!(left, 1, "{name} leaves nothing but the scratchpad in the worktree");
+        let config = if name == "opencode" { "\"edit\":\"allow\"" } else { "PUSHBACK_ROUND=2" };
+        assert!(stage.read("env").contains(config), "{name}");
+    }
+}
+
+/// Returns the words of the block in the documentation.
+fn documented_wrap() -> Vec<String> {
+    let text = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/agents.md")).unwrap();
+    let block =
+        text.split("<!-- tested").nth(1).unwrap().split("```toml\n").nth(1).unwrap().split("```").next().unwrap();
+    let table: toml::Table = block.parse().unwrap();
+    table["agent"]["wrap"].as_array().unwrap().iter().map(|word| word.as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn fm_31_the_documented_sandbox_keeps_the_editor_in_the_worktree() {
+    let wrap = documented_wrap();
+    let works = std::process::Command::new("bwrap")
+        .args(["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--unshare-pid", "true"])
+        .status();
+    if !works.is_ok_and(|status| status.success()) {
+        println!("SKIPPED: bubblewrap is not installed, or may not be used here");
+        return;
+    }
+    let mut stage = Stage::sh(
+        "cat > read; echo in > inside; echo out > ../outside; echo hook > .git/hooks/pre-push; \
+         (setsid sh -c 'trap \"\" TERM; sleep 300' &) ; ls /proc | grep -c '^[0-9]'; echo done",
+    );
+    fs::create_dir_all(stage.root.join("work/.git/hooks")).unwrap();
+    stage.setup.wrap = wrap;
+    let report = stage.run();
+    assert_eq!(report.outcome, AgentOutcome::Completed);
+    assert!(report.swept_clean);
+    assert_eq!(stage.read("work/inside"), "in\n");
+    assert!(stage.read("work/read").contains("decisions"));
+    assert!(!stage.root.join("outside").exists());
+    assert!(!stage.root.join("work/.git/hooks/pre-push").exists());
+    let log = fs::read_to_string(report.log.unwrap()).unwrap();
+    assert!(log.lines().next().unwrap().parse::<u32>().unwrap() < 10, "{log}");
+}
+
 /// Runs this very program's test again, alone, with secrets in its environment.
 #[test]
 fn fm_46_no_token_reaches_the_editor() {
@@ -205,6 +404,12 @@ fn fm_46_no_token_reaches_the_editor() {
     {
         command.env(name, CANARY);
     }
+    command
+        .env("ANTHROPIC_API_KEY", "k1")
+        .env("OPENAI_API_KEY", "k2")
+        .env("CODEX_HOME", "/codex")
+        .env("CLAUDECODE", "1");
+    command.env("ANTHROPIC_AUTH_TOKEN", CANARY);
     let output = command.env("GITHUB_SERVER_URL", "https://git.corp").output().unwrap();
     let said = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success() && said.contains("1 passed"), "{said}");
@@ -218,7 +423,7 @@ fn inner_with_secrets() {
          printf 'protocol=https\\nhost=github.com\\n\\n' | git credential fill; echo fill=$?; \
          for url in https://github.com/o/r https://git.corp/o/r https://else.where; do \
          echo \"header=$(git config --get-urlmatch http.extraheader $url)\"; done; \
-         gh auth token; ls -A \"$GH_CONFIG_DIR\"; ssh-add -l; echo add=$?; echo other=$OTHER",
+         git push -q https://github.com/o/r HEAD; echo push=$?; gh auth token; echo gh=$?; ls -A \"$GH_CONFIG_DIR\"; ssh-add -l; echo add=$?; echo other=$OTHER",
     );
     // Asked for by name: the forge's tokens and the token's value are refused all the same.
     stage.setup.env = ["GITHUB_TOKEN", "SSH_AUTH_SOCK", "MY_KEY", "PUSHBACK_TEST_INNER"].map(str::to_owned).to_vec();
@@ -230,13 +435,27 @@ fn inner_with_secrets() {
         ("the canary", !log.contains(&canary)),
         ("git credential fill fails", log.contains("fill=128")),
         ("no header of git", log.matches("header=\n").count() == 3),
-        ("ssh-add fails", log.contains("add=2")),
+        ("ssh-add fails", log.contains("add=2") || log.contains("add=127")),
+        ("git push fails", log.contains("push=") && !log.contains("push=0\n")),
+        ("gh auth token fails", log.contains("gh=") && !log.contains("gh=0\n")),
         ("no socket", !log.contains("SSH_AUTH_SOCK")),
         ("no askpass", !log.contains("ASKPASS")),
         ("named variable", log.contains("PUSHBACK_TEST_INNER=1")),
     ];
     for (what, holds) in checks {
         assert!(holds, "{what}");
+    }
+    for name in KNOWN {
+        let mut stage = Stage::playing("env > $ROOT/env");
+        stage.setup.env = ["GITHUB_TOKEN", "MY_KEY"].map(str::to_owned).to_vec();
+        stage.setup.secrets = vec![canary.clone().into()];
+        stage.run_as(name);
+        let env = stage.read("env");
+        assert!(!env.contains(&canary) && !env.contains("SSH_AUTH_SOCK") && !env.contains("CLAUDECODE"), "{name}");
+        let key = if name == "codex" { "OPENAI_API_KEY=k2" } else { "ANTHROPIC_API_KEY=k1" };
+        assert!(env.lines().any(|line| line == key), "{name}: {env}");
+        assert_eq!(env.contains("CODEX_HOME=/codex"), name == "codex");
+        assert_eq!(env.contains("OPENAI_API_KEY"), name != "claude");
     }
     for entry in walk(&stage.root) {
         assert!(!String::from_utf8_lossy(&fs::read(&entry).unwrap()).contains(&canary), "{entry}");

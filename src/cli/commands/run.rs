@@ -13,7 +13,7 @@ use crate::cli::{Context, look, output};
 use crate::engine::Ports;
 use crate::engine::rounds::{self, RunEnd, RunRequest};
 use crate::ports::{Event, Reporter, Store};
-use crate::report::json::{PlannedView, RoundView, RunView, UsedView};
+use crate::report::json::{PlannedView, RoundView, RunView};
 use crate::report::table;
 use crate::review::comment::AccountKind;
 use crate::review::description;
@@ -193,17 +193,10 @@ fn view_of(
     why: &str,
     planned: Vec<PlannedView>,
 ) -> RunView {
-    let used = &summary.used;
     RunView {
         status,
         stop_reason: reason,
         why: why.to_owned(),
-        used: UsedView {
-            rounds: used.rounds,
-            agent_seconds: used.agent_seconds,
-            tokens: used.tokens,
-            cost_usd: used.cost_usd,
-        },
         rounds: summary.rounds.iter().map(RoundView::of).collect(),
         planned,
         summary: desk.store.path().to_string(),
@@ -227,12 +220,7 @@ fn print(cx: &Context, desk: &Desk, end: &RunEnd) {
     if !end.remedy.is_empty() {
         text.push_str(&format!("  {}\n", end.remedy));
     }
-    let used = &end.summary.used;
-    let rounds = end.summary.rounds.len();
-    text.push_str(&format!("{rounds} round(s) on this pull request, editor {} s", used.agent_seconds));
-    if used.tokens > 0 || used.cost_usd > 0.0 {
-        text.push_str(&format!(", {} tokens, {:.2} USD", used.tokens, used.cost_usd));
-    }
-    text.push_str(&format!("\nstate: {}\n", desk.store.path()));
+    text.push_str(&format!("{}\n", table::spent(&end.summary)));
+    text.push_str(&format!("state: {}\n", desk.store.path()));
     output::shown(&text);
 }

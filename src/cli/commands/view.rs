@@ -3,7 +3,7 @@
 use crate::cli::look::Desk;
 use crate::cli::output;
 use crate::engine::survey::Survey;
-use crate::report::json::{Counts, Envelope, PrView, ReviewerView, SCHEMA_VERSION, StatusView};
+use crate::report::json::{Counts, Envelope, PrView, ReviewerView, SCHEMA_VERSION, StatusView, UsedView};
 use crate::report::table;
 use crate::review::note::{Signal, Standing};
 use crate::review::summary::Summary;
@@ -37,6 +37,7 @@ pub(super) fn status(desk: &Desk, summary: &Summary, survey: &Survey, gate: Opti
         findings: summary.comments.values().map(|entry| entry.finding.clone()).collect(),
         reviewers: survey.reviewers.each.iter().map(ReviewerView::of).collect(),
         gate,
+        used: UsedView::of(&summary.used),
         notes: notes(desk, survey),
     }
 }
@@ -84,6 +85,9 @@ pub(super) fn print(desk: &Desk, summary: &Summary, survey: &Survey, gate: Optio
     if let Some(gate) = gate {
         text.push('\n');
         text.push_str(&table::gate(gate, width));
+    }
+    if !summary.rounds.is_empty() {
+        text.push_str(&format!("\n{}\n", table::spent(summary)));
     }
     for note in notes(desk, survey) {
         text.push_str(&format!("\nnote: {note}"));
