@@ -76,9 +76,14 @@ pub(super) fn code_spans(text: &str) -> Vec<(usize, usize)> {
         return Vec::new();
     }
     let mut next = vec![None; runs.len()];
-    let mut last = std::collections::HashMap::new();
+    // Runs are short; the few long ones share a map.
+    let mut last = [None; 16];
+    let mut long = std::collections::HashMap::new();
     for (i, (_, len, _)) in runs.iter().enumerate().rev() {
-        next[i] = last.insert(*len, i);
+        next[i] = match last.get_mut(*len) {
+            Some(last) => last.replace(i),
+            None => long.insert(*len, i),
+        };
     }
     let mut spans = Vec::new();
     let mut i = 0;

@@ -50,5 +50,6 @@ pub(super) fn answers_a_quote(words: &Words<'_>) -> bool {
     let page = words.page;
     let spoken = |line: &&super::page::Line| !page.text(line).trim().is_empty();
     page.lines.iter().find(spoken).is_some_and(|line| line.quote > 0)
-        && words.own(Quotes::Drop).iter().any(|index| !page.text(&page.lines[*index]).trim().is_empty())
+        && (0..page.lines.len())
+            .any(|index| words.is_own(index, Quotes::Drop) && !page.text(&page.lines[index]).trim().is_empty())
 }
