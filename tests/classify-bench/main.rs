@@ -1,6 +1,6 @@
 //! Times `classify`: megabytes a second over labelled comments and over hostile shapes, and what doubling a text costs.
 //!
-//! `classify-bench [--quick] [NAME]`. One line a shape: `SHAPE MB/s`, for hostile shapes the slowest of several authors and the worst doubling
+//! `classify-bench [--quick|--long] [NAME]`. One line a shape: `SHAPE MB/s`, for hostile shapes the slowest of several authors and the worst doubling
 //! between 8,192 and 65,536 characters. Exit 1 when a figure misses its floor: 100 MB/s, 30 MB/s, 2.2 times.
 #![allow(clippy::print_stdout, clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
@@ -32,7 +32,8 @@ const AUTHORS: [(&str, Channel); 6] = [
 
 fn main() -> ExitCode {
     let quick = std::env::args().any(|arg| arg == "--quick");
-    let budget = Duration::from_millis(if quick { 60 } else { 400 });
+    let long = std::env::args().any(|arg| arg == "--long");
+    let budget = Duration::from_millis(if quick { 60 } else if long { 3_000 } else { 400 });
     let only = std::env::args().skip(1).find(|arg| !arg.starts_with("--"));
     let wanted = |name: &str| only.as_deref().is_none_or(|only| name.contains(only));
     let rules = Rules::compile(builtin(), &[], &BTreeMap::new()).expect("the built-in rules compile");

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 use sha2::{Digest, Sha256};
 
@@ -259,10 +259,10 @@ impl Case<'_> {
         let read = sections::read(self.author.own, self.input.channel, self.words);
         let mut out = Vec::new();
         let mut together = BTreeSet::new();
+        let shown: HashSet<_> = read.items.iter().filter(|i| !i.copied).map(|i| (i.path.as_deref(), i.line)).collect();
         for item in &read.items {
             let rule = &self.author.own.sections[item.section];
-            let repeats = |other: &Item| !other.copied && other.path == item.path && other.line == item.line;
-            if item.copied && read.items.iter().any(repeats) {
+            if item.copied && shown.contains(&(item.path.as_deref(), item.line)) {
                 continue;
             }
             if let Some(name) = &rule.together {

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use regex::Captures;
-use unicode_normalization::UnicodeNormalization;
+use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfkc_quick};
 
 use super::clean::head;
 use super::compile::{Marker, Reviewer, Rules};
@@ -315,7 +315,8 @@ fn may_be_label(line: &str) -> bool {
 /// Returns the compatibility form of the start of a line, and for each of its bytes the offset in the line.
 fn fold(line: &str) -> (Cow<'_, str>, Option<Vec<usize>>) {
     let changes = |c: char| !c.is_ascii() && std::iter::once(c).nfkc().next() != Some(c);
-    if line.is_ascii() || !line.chars().take(60).any(changes) {
+    let stable = || is_nfkc_quick(line.chars().take(60)) == IsNormalized::Yes;
+    if line.is_ascii() || stable() || !line.chars().take(60).any(changes) {
         return (Cow::Borrowed(line), None);
     }
     let mut out = String::with_capacity(line.len());

@@ -160,6 +160,19 @@ impl<'a> Scan<'a> {
             self.fence = None;
         }
         let text = &raw[skipped..];
+        match text.as_bytes().first() {
+            // Most lines begin with a word or are empty; they open nothing.
+            Some(b'a'..=b'z' | b'A'..=b'Z') => {
+                self.in_list = false;
+                self.after_blank = false;
+                return self.inline(start + skipped, end, quote);
+            }
+            None => {
+                self.after_blank = true;
+                return self.inline(start + skipped, end, quote);
+            }
+            Some(_) => {}
+        }
         if let Some(fence) = opens(text, quote) {
             self.fence = Some(fence);
             self.page.has_code = true;

@@ -139,18 +139,18 @@ impl<'a> Words<'a> {
 
     /// Returns the hash of what the lines in a range mean: no footers, no check marks, no time stamps, no spacing.
     pub(super) fn hash(&self, head: &str, from: usize, to: usize) -> String {
-        let mut hash = Sha256::new();
-        hash.update(head.trim());
+        let mut meant = Vec::with_capacity(self.page.flat.len().min(80 * to.saturating_sub(from)) + head.len());
+        meant.extend_from_slice(head.trim().as_bytes());
         for (index, line) in self.between(from, to) {
             let text = self.page.text(line).trim();
             if text.is_empty() || self.is_noise(index, line) || (!line.code && is_button(text)) {
                 continue;
             }
             let text = if line.code { Cow::Borrowed(text) } else { without_state(text) };
-            hash.update(text.trim().as_bytes());
-            hash.update(b"\n");
+            meant.extend_from_slice(text.trim().as_bytes());
+            meant.push(b'\n');
         }
-        hash.finalize().iter().take(16).fold(String::with_capacity(32), |mut hex, byte| {
+        Sha256::digest(&meant).iter().take(16).fold(String::with_capacity(32), |mut hex, byte| {
             for digit in [byte >> 4, byte & 15] {
                 hex.push(char::from_digit(digit.into(), 16).unwrap_or('0'));
             }
@@ -189,7 +189,7 @@ fn without_state(text: &str) -> Cow<'_, str> {
         [b'[', b' ' | b'x' | b'X', b']', ..] => &bullet[3..],
         _ => text,
     };
-    if !text.contains("<relative-time") {
+    if !text.contains('<') || !text.contains("<relative-time") {
         return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len());
