@@ -10,8 +10,13 @@ fn is_hidden(c: char) -> bool {
         | '\u{fe00}'..='\u{fe0f}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
 }
 
+/// Tells whether a byte begins no character that is hidden or replaced. Bytes inside a character begin none.
 fn is_plain_byte(byte: u8) -> bool {
-    matches!(byte, b'\n' | b'\t' | 0x20..=0x7e)
+    match byte {
+        b'\n' | b'\t' | 0x20..=0x7e => true,
+        0..=0x1f | 0x7f => false,
+        _ => !matches!(byte, 0xc2 | 0xd8 | 0xe1 | 0xe2 | 0xef | 0xf3),
+    }
 }
 
 /// Returns a body with invisible characters and variation selectors removed, no-break spaces as spaces, and LF line ends.
@@ -26,8 +31,8 @@ pub(super) fn visible(body: &str) -> Cow<'_, str> {
         out.push_str(&rest[..plain]);
         rest = &rest[plain..];
         let mut chars = rest.chars();
-        while let Some(c) = chars.clone().next().filter(|c| !c.is_ascii() || !is_plain_byte(*c as u8)) {
-            chars.next();
+        while !chars.as_str().as_bytes().first().is_none_or(|b| is_plain_byte(*b)) {
+            let Some(c) = chars.next() else { break };
             match c {
                 '\r' if chars.as_str().starts_with('\n') => {}
                 '\r' | '\u{85}' | '\u{2028}' | '\u{2029}' => out.push('\n'),
@@ -76,9 +81,14 @@ pub(super) fn code_spans(text: &str) -> Vec<(usize, usize)> {
         return Vec::new();
     }
     let mut next = vec![None; runs.len()];
-    let mut last = std::collections::HashMap::new();
+    // Runs are short; the few long ones share a map.
+    let mut last = [None; 16];
+    let mut long = std::collections::HashMap::new();
     for (i, (_, len, _)) in runs.iter().enumerate().rev() {
-        next[i] = last.insert(*len, i);
+        next[i] = match last.get_mut(*len) {
+            Some(last) => last.replace(i),
+            None => long.insert(*len, i),
+        };
     }
     let mut spans = Vec::new();
     let mut i = 0;
@@ -99,7 +109,7 @@ fn backtick_runs(text: &str) -> Vec<(usize, usize, bool)> {
     let bytes = text.as_bytes();
     let mut runs = Vec::new();
     let mut at = 0;
-    while let Some(found) = text[at..].find('`') {
+    while let Some(found) = bytes[at..].iter().position(|b| *b == b'`') {
         let start = at + found;
         let len = bytes[start..].iter().take_while(|b| **b == b'`').count();
         runs.push((start, len, start > 0 && bytes[start - 1] == b'\\'));
@@ -127,10 +137,25 @@ fn mask_paragraph(paragraph: &str, out: &mut String) {
     let mut done = 0;
     for (start, end) in code_spans(paragraph) {
         out.push_str(&paragraph[done..start]);
-        out.extend(paragraph[start..end].bytes().map(|b| if b == b'\n' { '\n' } else { '\u{1}' }));
+        for (n, line) in paragraph[start..end].split('\n').enumerate() {
+            if n > 0 {
+                out.push('\n');
+            }
+            fill(line.len(), out);
+        }
         done = end;
     }
     out.push_str(&paragraph[done..]);
+}
+
+fn fill(len: usize, out: &mut String) {
+    const FILLER: &str = "\u{1}\u{1}\u{1}\u{1}\u{1}\u{1}\u{1}\u{1}\u{1}\u{1}\u{1}\u{1}\u{1}\u{1}\u{1}\u{1}";
+    let mut left = len;
+    while left > 0 {
+        let now = left.min(FILLER.len());
+        out.push_str(&FILLER[..now]);
+        left -= now;
+    }
 }
 
 /// Returns the longest prefix of at most `cap` bytes.

@@ -6,7 +6,7 @@ use std::fmt;
 use regex::Captures;
 
 use super::Kind;
-use super::pattern::{BadPattern, Pattern};
+use super::pattern::{BadPattern, Group, Pattern};
 use super::rules::{
     CheckRule, ClosingIs, MarkerPlace, MarkerRule, ReactionRule, RequestRule, ReviewerOverride, RuleFile, SectionRule,
     SignalIs, SignalRule, UserRule, VerdictIs,
@@ -63,8 +63,12 @@ pub struct Reviewer {
     pub(super) levels: BTreeMap<String, Severity>,
     pub(super) questions: Vec<String>,
     pub(super) markers: Vec<Marker>,
-    pub(super) paragraph: Option<Pattern>,
-    pub(super) label: Option<Pattern>,
+    pub(super) marks: Marks,
+    /// Every pattern that may make a line of a body more than words.
+    pub(super) turns: Group,
+    /// The patterns of signals over the text.
+    pub(super) texts: Group,
+    pub(super) ends: Group,
     pub(super) titles: Vec<Pattern>,
     pub(super) places: Vec<Pattern>,
     pub(super) identities: Vec<Pattern>,
@@ -87,8 +91,34 @@ pub(super) struct CompiledUser {
     pub(super) level: Severity,
 }
 
+/// Markers by the text they are asked about.
+#[derive(Debug, Default)]
+pub(super) struct Marks {
+    pub(super) head: Group,
+    pub(super) label: Group,
+    pub(super) line: Group,
+    pub(super) last: Group,
+    pub(super) comment: Group,
+    pub(super) sentence: Group,
+}
+
+impl Marks {
+    fn of(&mut self, place: MarkerPlace) -> &mut Group {
+        match place {
+            MarkerPlace::Head | MarkerPlace::Paragraph => &mut self.head,
+            MarkerPlace::Label => &mut self.label,
+            MarkerPlace::Line => &mut self.line,
+            MarkerPlace::Last => &mut self.last,
+            MarkerPlace::Comment => &mut self.comment,
+            MarkerPlace::Sentence => &mut self.sentence,
+        }
+    }
+}
+
 #[derive(Debug)]
 pub(super) struct Marker {
+    /// Its place in the group of its place.
+    pub(super) slot: usize,
     pub(super) name: String,
     pub(super) place: MarkerPlace,
     pub(super) pattern: Pattern,
@@ -133,6 +163,8 @@ pub(super) struct SignalMatch {
     pub(super) kind: Kind,
     pub(super) channels: Vec<Channel>,
     pub(super) pattern: Option<Pattern>,
+    /// Place of `pattern` in the reviewer's `texts`.
+    pub(super) slot: usize,
     pub(super) marker: Option<Pattern>,
     pub(super) summary: Option<Pattern>,
     pub(super) sha: Option<Pattern>,
@@ -271,7 +303,7 @@ impl Reviewer {
     /// Returns all its patterns.
     fn patterns(&self) -> Vec<&Pattern> {
         let mut all: Vec<&Pattern> = [&self.titles, &self.places, &self.identities].into_iter().flatten().collect();
-        let single = [&self.body, &self.paragraph, &self.label, &self.noise, &self.footer, &self.reports];
+        let single = [&self.body, &self.noise, &self.footer, &self.reports];
         all.extend(single.into_iter().flatten());
         for marker in &self.markers {
             all.extend(std::iter::once(&marker.pattern).chain(&marker.unless));
@@ -299,7 +331,27 @@ impl Reviewer {
         };
         let mut levels = lower(&general.levels);
         levels.extend(lower(&file.levels));
-        let markers: Vec<Marker> = each(&file.marker, |m| marker(from, m))?;
+        let mut marks = Marks::default();
+        let mut markers: Vec<Marker> = each(&file.marker, |m| marker(from, m))?;
+        markers.iter_mut().for_each(|m| m.slot = marks.of(m.place).add(&m.pattern));
+        let sections: Vec<Section> = each(&file.section, |s| section(from, s))?;
+        let mut turns = Group::default();
+        for s in &sections {
+            [&s.heading, &s.stop, &s.item, &s.file, &s.group].into_iter().flatten().for_each(|p| {
+                turns.add(p);
+            });
+        }
+        let mut texts = Group::default();
+        let mut signals: Vec<SignalMatch> = each(&file.signal, |s| signal(from, s))?;
+        for s in &mut signals {
+            s.slot = s.pattern.as_ref().map_or(0, |p| texts.add(p));
+        }
+        let closing = |c: &super::rules::ClosingRule| Ok(Closing { is: c.is, pattern: regex(from, &c.name, &c.pattern)? });
+        let closings: Vec<Closing> = each(&file.closing, closing)?;
+        let mut ends = Group::default();
+        closings.iter().for_each(|c| {
+            ends.add(&c.pattern);
+        });
         Ok(Self {
             name: file.name.clone(),
             aliases: file.logins.iter().map(|l| Login::new(l)).collect(),
@@ -311,17 +363,19 @@ impl Reviewer {
             any_carrier: file.carriers.iter().any(|c| c == "*"),
             levels,
             questions: file.questions.iter().map(|q| q.to_lowercase()).collect(),
-            paragraph: prefilter(from, &file.marker, MarkerPlace::Paragraph)?,
-            label: prefilter(from, &file.marker, MarkerPlace::Label)?,
+            marks,
+            turns,
+            texts,
+            ends,
             markers,
             titles: list("title", &file.title)?,
             places: list("place", &file.place)?,
             identities: list("identity", &file.identity)?,
             noise: union(from, "noise", &general.noise, &file.noise)?,
             footer: union(from, "footer", &general.footer, &file.footer)?,
-            sections: each(&file.section, |s| section(from, s))?,
-            signals: each(&file.signal, |s| signal(from, s))?,
-            closings: each(&file.closing, |c| Ok(Closing { is: c.is, pattern: regex(from, &c.name, &c.pattern)? }))?,
+            sections,
+            signals,
+            closings,
             verdicts: each(&file.verdict, |v| {
                 Ok(Verdict {
                     is: v.is,
@@ -354,6 +408,7 @@ fn marker(file: &str, rule: &MarkerRule) -> Result<Marker, BadRule> {
         return Err(bad(file, &rule.name, "it has neither a level nor a group `level`"));
     }
     Ok(Marker {
+        slot: 0,
         name: rule.name.clone(),
         place: rule.place,
         pattern,
@@ -406,6 +461,7 @@ fn signal(file: &str, rule: &SignalRule) -> Result<SignalMatch, BadRule> {
         kind: rule.kind.unwrap_or(usual),
         channels: rule.channels.clone(),
         pattern: part(&rule.pattern)?,
+        slot: 0,
         marker: part(&rule.marker)?,
         summary: part(&rule.summary)?,
         sha: part(&rule.sha)?,
@@ -444,25 +500,6 @@ fn regex(file: &str, name: &str, pattern: &str) -> Result<Pattern, BadRule> {
 fn union(file: &str, name: &str, first: &[String], then: &[String]) -> Result<Option<Pattern>, BadRule> {
     let parts: Vec<String> = first.iter().chain(then).map(|p| format!("(?:{p})")).collect();
     if parts.is_empty() { Ok(None) } else { regex(file, name, &parts.join("|")).map(Some) }
-}
-
-/// One pattern for all paragraph markers, so that a paragraph without a label costs one look.
-fn prefilter(file: &str, markers: &[MarkerRule], place: MarkerPlace) -> Result<Option<Pattern>, BadRule> {
-    let patterns: Vec<String> = markers.iter().filter(|m| m.place == place).map(|m| unnamed(&m.pattern)).collect();
-    union(file, "paragraph markers", &patterns, &[])
-}
-
-/// Makes named groups plain ones, so that several patterns can stand in one.
-fn unnamed(pattern: &str) -> String {
-    let mut out = String::with_capacity(pattern.len());
-    let mut rest = pattern;
-    while let Some(at) = rest.find("(?P<") {
-        out.push_str(&rest[..at]);
-        out.push_str("(?:");
-        rest = rest[at..].find('>').map_or("", |end| &rest[at + end + 1..]);
-    }
-    out.push_str(rest);
-    out
 }
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
 //! The way from one comment to its findings: who speaks, where, and which of the other modules is asked.
 
+use std::borrow::Cow;
 use std::cell::OnceCell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 use sha2::{Digest, Sha256};
 
@@ -33,7 +34,8 @@ pub fn classify(rules: &Rules, input: &CommentInput<'_>) -> Classified {
     };
     let author = Author { rules, login: input.login, own, then };
     let mut words = Words::new(&page, own);
-    let verdict = verdict(own, &page, &words);
+    let asked = input.is_reply || input.reply_unknown;
+    let verdict = if asked { verdict(own, &page, &words) } else { None };
     let closed = signals::closing(own, &mut words);
     let case = Case {
         input,
@@ -42,6 +44,8 @@ pub fn classify(rules: &Rules, input: &CommentInput<'_>) -> Classified {
         author: &author,
         known: known.is_some(),
         verdict,
+        region: words.own(Quotes::Drop),
+        masked: OnceCell::new(),
         first_code: OnceCell::new(),
     };
     let mut out = match (known, input.account) {
@@ -81,8 +85,7 @@ fn verdict(own: &Reviewer, page: &Page, words: &Words<'_>) -> Option<(ReplyVerdi
     if own.verdicts.is_empty() {
         return None;
     }
-    let lines = words.own(Quotes::Drop);
-    signals::verdict(own, page, &words.region("", &lines).text)
+    signals::verdict(own, page, &words.own(Quotes::Drop).text)
 }
 
 /// One comment on its way.
@@ -93,6 +96,9 @@ struct Case<'a> {
     author: &'a Author<'a>,
     known: bool,
     verdict: Option<(ReplyVerdict, bool)>,
+    /// The author's own words.
+    region: Region,
+    masked: OnceCell<String>,
     first_code: OnceCell<Option<String>>,
 }
 
@@ -108,15 +114,15 @@ struct Part<'t> {
 
 impl Case<'_> {
     fn bot(&self) -> Classified {
-        let view = signals::view(self.words);
+        let view = self.view();
         let verdict = self.verdict;
         let guessed = self.input.reply_unknown && verdict.is_some_and(|(_, reply)| reply);
         if self.input.is_reply || guessed {
-            return self.bot_reply(&view.text, verdict.map(|(v, _)| v));
+            return self.bot_reply(&view, verdict.map(|(v, _)| v));
         }
         match self.input.channel {
-            Channel::Inline => self.bot_inline(&view.text),
-            Channel::Review | Channel::Conversation => self.bot_body(&view.text),
+            Channel::Inline => self.bot_inline(&view),
+            Channel::Review | Channel::Conversation => self.bot_body(&view),
         }
     }
 
@@ -131,18 +137,17 @@ impl Case<'_> {
 
     /// A reply that insists keeps its thread open; one with a marker of its own says how bad it is.
     fn reply_findings(&self, verdict: ReplyVerdict) -> Vec<Found> {
-        let region = self.own_region();
-        let masked = region.masked();
-        let part = self.whole(&region);
+        let masked = self.masked();
+        let part = self.whole(&self.region);
         match verdict {
             ReplyVerdict::Accepts | ReplyVerdict::Notice => Vec::new(),
             ReplyVerdict::Insists => {
-                let level = self.author.decide(&masked, &self.page.hidden).unwrap_or_else(|| self.author.assumed());
+                let level = self.author.decide(masked, &self.page.hidden).unwrap_or_else(|| self.author.assumed());
                 self.found(&part, level).into_iter().collect()
             }
             ReplyVerdict::Unclear => {
                 let level =
-                    self.author.decide(&masked, &self.page.hidden).filter(|l| l.decided_by == DecidedBy::Tagged);
+                    self.author.decide(masked, &self.page.hidden).filter(|l| l.decided_by == DecidedBy::Tagged);
                 level.and_then(|level| self.found(&part, level)).into_iter().collect()
             }
         }
@@ -161,9 +166,22 @@ impl Case<'_> {
         said
     }
 
-    fn own_region(&self) -> Region {
-        let lines = self.words.own(Quotes::Drop);
-        self.words.region("", &lines)
+    /// The author's own words with inline code masked.
+    fn masked(&self) -> &str {
+        if self.region.text.contains('`') {
+            self.masked.get_or_init(|| self.region.masked().into_owned())
+        } else {
+            &self.region.text
+        }
+    }
+
+    /// The words that signal rules see: quotes peeled.
+    fn view(&self) -> Cow<'_, str> {
+        if self.page.lines.iter().any(|line| line.quote > 0) {
+            Cow::Owned(self.words.own(Quotes::Peel).text)
+        } else {
+            Cow::Borrowed(&self.region.text)
+        }
     }
 
     fn whole<'t>(&self, region: &'t Region) -> Part<'t> {
@@ -171,10 +189,9 @@ impl Case<'_> {
     }
 
     fn bot_inline(&self, view: &str) -> Classified {
-        let region = self.own_region();
-        let masked = region.masked();
-        let part = self.whole(&region);
-        let level = self.author.decide(&masked, &self.page.hidden);
+        let masked = self.masked();
+        let part = self.whole(&self.region);
+        let level = self.author.decide(masked, &self.page.hidden);
         if level.is_none() {
             let said = self.said(view);
             if let Some(kind) = said.kind.filter(|kind| *kind != Kind::Finding) {
@@ -242,10 +259,10 @@ impl Case<'_> {
         let read = sections::read(self.author.own, self.input.channel, self.words);
         let mut out = Vec::new();
         let mut together = BTreeSet::new();
+        let shown: HashSet<_> = read.items.iter().filter(|i| !i.copied).map(|i| (i.path.as_deref(), i.line)).collect();
         for item in &read.items {
             let rule = &self.author.own.sections[item.section];
-            let repeats = |other: &Item| !other.copied && other.path == item.path && other.line == item.line;
-            if item.copied && read.items.iter().any(repeats) {
+            if item.copied && shown.contains(&(item.path.as_deref(), item.line)) {
                 continue;
             }
             if let Some(name) = &rule.together {
@@ -308,13 +325,11 @@ impl Case<'_> {
 
     /// A body without sections that begins with a marker.
     fn tagged_body(&self) -> Option<Found> {
-        let region = self.own_region();
-        let masked = region.masked();
-        let level = self.author.decide(&masked, &self.page.hidden)?;
+        let level = self.author.decide(self.masked(), &self.page.hidden)?;
         if level.decided_by != DecidedBy::Tagged {
             return None;
         }
-        self.found(&self.whole(&region), level)
+        self.found(&self.whole(&self.region), level)
     }
 
     fn reported_levels(&self, open: &[usize]) -> Vec<(u64, Severity)> {
@@ -405,9 +420,9 @@ impl Case<'_> {
     }
 
     fn person(&self) -> Classified {
-        let region = self.own_region();
-        let view = signals::view(self.words);
-        if !self.page.has_code && !view.text.chars().any(char::is_alphanumeric) {
+        let region = &self.region;
+        let view = self.view();
+        if !self.page.has_code && !view.chars().any(char::is_alphanumeric) {
             return bare(Kind::Noise);
         }
         let verdict = self.verdict.map(|(v, _)| v);
@@ -418,13 +433,13 @@ impl Case<'_> {
         if let Some(kind) = said.kind.filter(|_| !self.page.has_code && !reply) {
             return Classified { signals: said.signals, ..bare(kind) };
         }
-        let masked = region.masked();
+        let masked = self.masked();
         let untagged_asks = match self.input.channel {
             Channel::Inline => !self.input.by_pr_author,
             Channel::Review => self.input.review_state == Some(ReviewState::ChangesRequested),
             Channel::Conversation => false,
         };
-        let findings = self.person_findings(&region, &masked, untagged_asks && !reply);
+        let findings = self.person_findings(region, masked, untagged_asks && !reply);
         if reply {
             let verdict = verdict.unwrap_or(ReplyVerdict::Unclear);
             let findings = if verdict == ReplyVerdict::Accepts { Vec::new() } else { findings };

@@ -4,12 +4,12 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use regex::Captures;
-use unicode_normalization::UnicodeNormalization;
+use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfkc_quick};
 
 use super::clean::head;
 use super::compile::{Marker, Reviewer, Rules};
 use super::page::is_list_item;
-use super::pattern::Pattern;
+use super::pattern::{Hits, Pattern};
 use super::rules::MarkerPlace;
 use super::words::Region;
 use crate::review::ids::Login;
@@ -67,17 +67,30 @@ impl<'a> Author<'a> {
             return Some(level);
         }
         let head = first.map(|(at, line)| Head::new(at, line));
+        let mut last = None;
         self.files().find_map(|file| {
-            let labelled = head.as_ref().is_some_and(|head| head.may_be_labelled(file));
+            let mut look = Look::default();
             file.markers.iter().find_map(|marker| {
                 let found = match marker.place {
-                    MarkerPlace::Head => head.as_ref()?.hit(marker),
-                    MarkerPlace::Paragraph | MarkerPlace::Label if !labelled => None,
-                    MarkerPlace::Paragraph | MarkerPlace::Label => head.as_ref()?.hit(marker),
-                    MarkerPlace::Last => {
-                        Region::last_line(masked).and_then(|(at, line)| Head::new(at, line).hit(marker))
+                    MarkerPlace::Head | MarkerPlace::Paragraph => {
+                        let head = head.as_ref()?;
+                        let hits = look.head.get_or_insert_with(|| file.marks.head.hits(&head.text));
+                        hits.may(marker.slot).then(|| head.hit(marker))?
                     }
-                    MarkerPlace::Line => anywhere(marker, masked),
+                    MarkerPlace::Label => {
+                        let head = head.as_ref()?;
+                        let hits = look.label.get_or_insert_with(|| file.marks.label.hits(head.label()));
+                        hits.may(marker.slot).then(|| head.hit(marker))?
+                    }
+                    MarkerPlace::Last => {
+                        let make = || Region::last_line(masked).map(|(at, line)| Head::new(at, line));
+                        last.get_or_insert_with(make).as_ref().and_then(|line| line.hit(marker))
+                    }
+                    MarkerPlace::Line => {
+                        let hits = look.line.get_or_insert_with(|| file.marks.line.hits(masked));
+                        hits.may(marker.slot).then(|| anywhere(marker, masked))?
+                    }
+                    MarkerPlace::Comment if hidden.is_empty() => None,
                     MarkerPlace::Comment => anywhere(marker, hidden).map(|hit| Hit { at: None, ..hit }),
                     MarkerPlace::Sentence => None,
                 }?;
@@ -96,8 +109,17 @@ impl<'a> Author<'a> {
         }
         let head = Head::new(at, head(line, LABEL_WINDOW));
         self.files().filter(|file| head.may_be_labelled(file)).find_map(|file| {
-            let mut labels =
-                file.markers.iter().filter(|m| matches!(m.place, MarkerPlace::Paragraph | MarkerPlace::Label));
+            let label = file.marks.label.hits(head.label());
+            let may = |m: &&Marker| match m.place {
+                MarkerPlace::Label => label.may(m.slot),
+                MarkerPlace::Paragraph => true,
+                MarkerPlace::Head
+                | MarkerPlace::Line
+                | MarkerPlace::Last
+                | MarkerPlace::Comment
+                | MarkerPlace::Sentence => false,
+            };
+            let mut labels = file.markers.iter().filter(may);
             labels.find_map(|marker| self.level(file, marker, head.hit(marker)?))
         })
     }
@@ -105,7 +127,7 @@ impl<'a> Author<'a> {
     /// Returns sentences that say outright how bad it is.
     pub(super) fn sentences(&self, masked: &str) -> Vec<Level> {
         let mut out = Vec::new();
-        for file in self.files() {
+        for file in self.files().filter(|file| file.marks.sentence.any(masked)) {
             for marker in file.markers.iter().filter(|m| m.place == MarkerPlace::Sentence) {
                 for found in marker.pattern.captures_iter(masked) {
                     let Some(all) = found.get(0) else { continue };
@@ -186,6 +208,14 @@ impl<'a> Author<'a> {
     }
 }
 
+/// What one look over a file's markers told, by place.
+#[derive(Default)]
+struct Look {
+    head: Option<Hits>,
+    label: Option<Hits>,
+    line: Option<Hits>,
+}
+
 /// A marker that matched.
 struct Hit {
     native: String,
@@ -217,8 +247,7 @@ impl<'t> Head<'t> {
 
     /// Tells whether one of a file's labels may fit; one look for all of them.
     fn may_be_labelled(&self, file: &Reviewer) -> bool {
-        let fits = |pattern: &Option<Pattern>, text: &str| pattern.as_ref().is_some_and(|p| p.is_match(text));
-        fits(&file.label, self.label()) || fits(&file.paragraph, &self.text)
+        file.marks.label.any(self.label()) || file.marks.head.any(&self.text)
     }
 
     fn hit(&self, marker: &Marker) -> Option<Hit> {
@@ -242,9 +271,6 @@ fn anywhere(marker: &Marker, text: &str) -> Option<Hit> {
 }
 
 fn captures<'t>(pattern: &Pattern, unless: Option<&Pattern>, text: &'t str) -> Option<Captures<'t>> {
-    if !pattern.is_match(text) {
-        return None;
-    }
     let found = pattern.captures(text)?;
     let refused = unless.is_some_and(|u| found.get(0).is_some_and(|all| u.is_match(line_around(text, all.range()))));
     (!refused).then_some(found)
@@ -289,7 +315,8 @@ fn may_be_label(line: &str) -> bool {
 /// Returns the compatibility form of the start of a line, and for each of its bytes the offset in the line.
 fn fold(line: &str) -> (Cow<'_, str>, Option<Vec<usize>>) {
     let changes = |c: char| !c.is_ascii() && std::iter::once(c).nfkc().next() != Some(c);
-    if line.is_ascii() || !line.chars().take(60).any(changes) {
+    let stable = || is_nfkc_quick(line.chars().take(60)) == IsNormalized::Yes;
+    if line.is_ascii() || stable() || !line.chars().take(60).any(changes) {
         return (Cow::Borrowed(line), None);
     }
     let mut out = String::with_capacity(line.len());

@@ -1,8 +1,6 @@
 //! A body taken apart, once and in linear time: lines with their quote depth, code, hidden comments, and the `<details>`
 //! they stand in. It decides what is whose words, never what they mean.
 
-use std::ops::Range;
-
 use super::clean::{code_spans, visible};
 
 /// No block: the body itself.
@@ -25,8 +23,10 @@ pub(super) struct Block {
 /// One line without quote marks, hidden comments and structural tags.
 #[derive(Debug, Clone)]
 pub(super) struct Line {
-    /// Its text, as a range of `Page::flat`.
-    pub(super) at: Range<usize>,
+    /// Where its text begins in `Page::flat`.
+    pub(super) start: u32,
+    /// Where it ends.
+    pub(super) end: u32,
     /// The block it stands in.
     pub(super) block: u32,
     /// How deep it is quoted.
@@ -72,7 +72,7 @@ impl Page {
 
     /// Returns the text of a line.
     pub(super) fn text(&self, line: &Line) -> &str {
-        &self.flat[line.at.clone()]
+        &self.flat[line.start as usize..line.end as usize]
     }
 }
 
@@ -160,6 +160,19 @@ impl<'a> Scan<'a> {
             self.fence = None;
         }
         let text = &raw[skipped..];
+        match text.as_bytes().first() {
+            // Most lines begin with a word or are empty; they open nothing.
+            Some(b'a'..=b'z' | b'A'..=b'Z') => {
+                self.in_list = false;
+                self.after_blank = false;
+                return self.inline(start + skipped, end, quote);
+            }
+            None => {
+                self.after_blank = true;
+                return self.inline(start + skipped, end, quote);
+            }
+            Some(_) => {}
+        }
         if let Some(fence) = opens(text, quote) {
             self.fence = Some(fence);
             self.page.has_code = true;
@@ -326,7 +339,16 @@ impl<'a> Scan<'a> {
 
     fn end_line(&mut self, from: usize, quote: u16) {
         let quote = quote.saturating_add(self.quotes);
-        self.page.lines.push(Line { at: from..self.page.flat.len(), block: self.block(), quote, code: false });
+        let (start, end) = (from as u32, self.page.flat.len() as u32);
+        let block = self.block();
+        if start == end
+            && let Some(last) = self.page.lines.last()
+            && (last.start, last.block, last.quote, last.code) == (last.end, block, quote, false)
+        {
+            // Several blank lines mean what one means.
+            return;
+        }
+        self.page.lines.push(Line { start, end, block, quote, code: false });
         self.page.flat.push('\n');
     }
 
@@ -335,13 +357,13 @@ impl<'a> Scan<'a> {
     }
 
     fn code(&mut self, text: &str, quote: u16) {
-        let from = self.page.flat.len();
+        let start = self.page.flat.len() as u32;
         self.page.flat.push_str(text);
-        self.end_line(from, quote);
+        let end = self.page.flat.len() as u32;
+        let quote = quote.saturating_add(self.quotes);
+        self.page.lines.push(Line { start, end, block: self.block(), quote, code: true });
+        self.page.flat.push('\n');
         self.page.has_code = true;
-        if let Some(line) = self.page.lines.last_mut() {
-            line.code = true;
-        }
     }
 }
 

@@ -3,7 +3,7 @@
 use std::ops::Deref;
 use std::sync::OnceLock;
 
-use regex::{Regex, RegexBuilder};
+use regex::{Regex, RegexBuilder, RegexSet, RegexSetBuilder, SetMatches};
 
 const SIZE_LIMIT: usize = 1 << 20;
 const MAX_LEN: usize = 8_000;
@@ -51,6 +51,50 @@ impl Deref for Pattern {
     }
 }
 
+/// Patterns that are asked about the same text: one look tells which of them are worth a closer one.
+#[derive(Debug, Default)]
+pub(super) struct Group {
+    sources: Vec<String>,
+    compiled: OnceLock<Option<RegexSet>>,
+}
+
+/// Which patterns of a group may fit a text.
+pub(super) struct Hits(Option<SetMatches>);
+
+impl Hits {
+    /// Tells whether a pattern may fit; false is certain.
+    pub(super) fn may(&self, slot: usize) -> bool {
+        self.0.as_ref().is_none_or(|found| found.matched(slot))
+    }
+}
+
+impl Group {
+    /// Adds a pattern and returns its slot.
+    pub(super) fn add(&mut self, pattern: &Pattern) -> usize {
+        self.sources.push(as_run(&pattern.source));
+        self.sources.len() - 1
+    }
+
+    /// Tells whether any pattern may fit; false is certain.
+    pub(super) fn any(&self, text: &str) -> bool {
+        !self.sources.is_empty() && self.set().is_none_or(|set| set.is_match(text))
+    }
+
+    /// Tells which patterns may fit.
+    pub(super) fn hits(&self, text: &str) -> Hits {
+        Hits(self.set().map(|set| set.matches(text)))
+    }
+
+    /// `None` when the patterns cannot be asked together: then each is asked for itself.
+    fn set(&self) -> Option<&RegexSet> {
+        let build = || {
+            let mut builder = RegexSetBuilder::new(&self.sources);
+            builder.multi_line(true).size_limit(16 * SIZE_LIMIT).dfa_size_limit(8 * SIZE_LIMIT).build().ok()
+        };
+        self.compiled.get_or_init(build).as_ref()
+    }
+}
+
 /// A pattern that fits nothing. Patterns of users are checked when they are read, and the built-in ones by a test.
 #[expect(clippy::expect_used, reason = "a fixed pattern")]
 fn never() -> Regex {
@@ -58,9 +102,12 @@ fn never() -> Regex {
 }
 
 fn build(source: &str) -> Result<Regex, regex::Error> {
-    // Variation selectors are taken out of bodies, so that an emoji is one however it was typed.
-    let source = ascii_boundaries(source).replace('\u{fe0f}', "");
-    RegexBuilder::new(&source).multi_line(true).size_limit(SIZE_LIMIT).dfa_size_limit(2 * SIZE_LIMIT).build()
+    RegexBuilder::new(&as_run(source)).multi_line(true).size_limit(SIZE_LIMIT).dfa_size_limit(2 * SIZE_LIMIT).build()
+}
+
+/// The pattern as it is run. Variation selectors are taken out of bodies, so that an emoji is one however it was typed.
+fn as_run(source: &str) -> String {
+    ascii_boundaries(source).replace('\u{fe0f}', "")
 }
 
 fn one_line(text: &str) -> String {

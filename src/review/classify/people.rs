@@ -2,6 +2,7 @@
 
 use super::level::{Author, Level};
 use super::words::{Quotes, Words};
+use crate::review::severity::Severity;
 
 /// One claim: where its text begins and ends in the region, and its grade when it is labelled.
 pub(super) struct Claim {
@@ -10,6 +11,9 @@ pub(super) struct Claim {
     pub(super) level: Option<Level>,
 }
 
+/// Claims beyond this one are part of the last: its text holds them, and its level is the worst of theirs.
+const MOST: usize = 100;
+
 /// Splits a person's words into claims.
 pub(super) fn claims(author: &Author<'_>, masked: &str) -> Vec<Claim> {
     let mut out: Vec<Claim> = Vec::new();
@@ -17,8 +21,15 @@ pub(super) fn claims(author: &Author<'_>, masked: &str) -> Vec<Claim> {
     // The forge shows a line end as one, so that every line may begin with a label.
     for line in masked.split_inclusive('\n') {
         let text = line.trim_end_matches('\n');
+        if out.len() == MOST && out.last().is_some_and(is_worst) {
+            break;
+        }
         let level = (!text.starts_with('|')).then(|| author.label(at, text)).flatten();
-        if level.is_some() || (out.is_empty() && !text.trim_ascii().is_empty()) {
+        if out.len() == MOST {
+            if let Some((last, level)) = out.last_mut().zip(level) {
+                raise_to(last, level);
+            }
+        } else if level.is_some() || (out.is_empty() && !text.trim_ascii().is_empty()) {
             out.push(Claim { start: at, end: at, level });
         }
         at += line.len();
@@ -30,18 +41,25 @@ pub(super) fn claims(author: &Author<'_>, masked: &str) -> Vec<Claim> {
     out
 }
 
+fn is_worst(claim: &Claim) -> bool {
+    claim.level.as_ref().is_some_and(|level| level.severity == Some(Severity::P1))
+}
+
+/// Raises a claim to a level, if that is worse than its own. Its label still ends where it did.
+fn raise_to(claim: &mut Claim, level: Level) {
+    if claim.level.as_ref().and_then(|l| l.severity).is_none_or(|now| level.severity.is_some_and(|new| new < now)) {
+        let label = claim.level.take().and_then(|l| l.at);
+        claim.level = Some(Level { at: label, ..level });
+    }
+}
+
 /// Raises a claim that says outright how bad it is.
 fn raise(author: &Author<'_>, masked: &str, claims: &mut [Claim]) {
     for level in author.sentences(masked) {
         let Some(at) = level.at.clone() else { continue };
         let next = claims.partition_point(|c| c.start <= at.start);
         let Some(claim) = next.checked_sub(1).and_then(|i| claims.get_mut(i)) else { continue };
-        let higher = claim.level.as_ref().and_then(|l| l.severity).is_none_or(|now| level.severity < Some(now));
-        if higher {
-            // The label still ends where it did; the sentence does not.
-            let label = claim.level.take().and_then(|l| l.at);
-            claim.level = Some(Level { at: label, ..level });
-        }
+        raise_to(claim, level);
     }
 }
 
@@ -50,5 +68,6 @@ pub(super) fn answers_a_quote(words: &Words<'_>) -> bool {
     let page = words.page;
     let spoken = |line: &&super::page::Line| !page.text(line).trim().is_empty();
     page.lines.iter().find(spoken).is_some_and(|line| line.quote > 0)
-        && words.own(Quotes::Drop).iter().any(|index| !page.text(&page.lines[*index]).trim().is_empty())
+        && (0..page.lines.len())
+            .any(|index| words.is_own(index, Quotes::Drop) && !page.text(&page.lines[index]).trim().is_empty())
 }

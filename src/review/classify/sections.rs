@@ -5,7 +5,7 @@ use regex::Captures;
 use super::clean::head;
 use super::compile::{Reviewer, Section};
 use super::page::{BODY, Page};
-use super::pattern::Pattern;
+use super::pattern::{Group, Pattern};
 use super::words::Words;
 use crate::review::comment::Channel;
 
@@ -62,6 +62,7 @@ struct Walk<'a> {
     page: &'a Page,
     words: &'a Words<'a>,
     rules: &'a [Section],
+    turns: &'a Group,
     places: Vec<Place>,
     /// The section that a line opened, its block and its text.
     heading: Option<(usize, u32, String)>,
@@ -86,6 +87,7 @@ pub(super) fn read(reviewer: &Reviewer, channel: Channel, words: &Words<'_>) -> 
         page,
         words,
         rules,
+        turns: &reviewer.turns,
         places: vec![Place::default()],
         heading: None,
         whole,
@@ -199,8 +201,9 @@ impl Walk<'_> {
             return;
         }
         let text = self.page.text(line).trim();
+        let turns = !text.is_empty() && self.turns.any(text);
         if place.section.is_none() && place.item.is_none() {
-            self.heading_line(text, line.block, index);
+            self.heading_line(text, line.block, index, turns);
         }
         let Some((section, _)) = self.section_of(place) else {
             return self.close(index);
@@ -210,11 +213,12 @@ impl Walk<'_> {
             return self.close(index);
         }
         self.found.open.push(index);
-        if let Some(found) = rule.group.as_ref().and_then(|re| re.captures(text)) {
+        if turns && let Some(found) = rule.group.as_ref().and_then(|re| re.captures(text)) {
             self.group = text_of(&found, "level");
             return;
         }
-        if place.item.is_none()
+        if turns
+            && place.item.is_none()
             && let Some(found) = rule.item.as_ref().and_then(|re| re.captures(text))
         {
             let from = head(self.section_of(place).map_or("", |(_, from)| from), 200).to_owned();
@@ -274,12 +278,12 @@ impl Walk<'_> {
     }
 
     /// Opens or ends a section at a line.
-    fn heading_line(&mut self, text: &str, block: u32, index: usize) {
+    fn heading_line(&mut self, text: &str, block: u32, index: usize, turns: bool) {
         if text.is_empty() {
             return;
         }
-        let opened = self.rules.iter().position(|s| !s.code && matches(s.heading.as_ref(), text));
-        if let Some(section) = opened {
+        let opened = || self.rules.iter().position(|s| !s.code && matches(s.heading.as_ref(), text));
+        if turns && let Some(section) = opened() {
             self.close(index);
             self.found.any = true;
             self.heading = Some((section, block, text.to_owned()));
@@ -288,7 +292,7 @@ impl Walk<'_> {
         if let Some((section, opener, _)) = &self.heading {
             let rule = &self.rules[*section];
             let stops = block < *opener
-                || matches(rule.stop.as_ref(), text)
+                || (turns && matches(rule.stop.as_ref(), text))
                 || (is_heading(text) && !matches(rule.item.as_ref(), text));
             if stops {
                 self.close(index);

@@ -5,7 +5,7 @@ use super::compile::{Reviewer, Rules, SignalMatch};
 use super::page::Page;
 use super::pattern::Pattern;
 use super::rules::{ClosingIs, SignalIs, VerdictIs};
-use super::words::{Quotes, Region, Words};
+use super::words::{Quotes, Words};
 use super::{Closed, Kind, ReplyVerdict, Signal};
 use crate::review::comment::Channel;
 use crate::review::ids::Login;
@@ -25,8 +25,15 @@ pub(super) struct Said {
 /// Reads a text for signals; the first rule that fits decides, `more` rules add.
 pub(super) fn read(reviewer: &Reviewer, channel: Channel, page: &Page, view: &str) -> Said {
     let mut said = Said::default();
+    if reviewer.signals.is_empty() {
+        return said;
+    }
     let view = view.trim_start();
+    let hits = reviewer.texts.hits(head(view, TOP));
     for rule in &reviewer.signals {
+        if rule.pattern.is_some() && !hits.may(rule.slot) {
+            continue;
+        }
         if !rule.channels.is_empty() && !rule.channels.contains(&channel) {
             continue;
         }
@@ -55,7 +62,7 @@ struct Facts {
 
 fn fit(rule: &SignalMatch, page: &Page, view: &str) -> Option<Facts> {
     if let Some(marker) = &rule.marker
-        && !marker.is_match(&page.hidden)
+        && (page.hidden.is_empty() || !marker.is_match(&page.hidden))
     {
         return None;
     }
@@ -163,18 +170,22 @@ pub(super) fn closing(reviewer: &Reviewer, words: &mut Words<'_>) -> Option<Clos
     if reviewer.closings.is_empty() {
         return None;
     }
-    let own = words.own(Quotes::Drop);
-    let spoken = |index: &&usize| !page.text(&page.lines[**index]).trim().is_empty();
-    let ends = [own.iter().rev().find(spoken), own.iter().find(spoken)];
+    let spoken = |index: &usize| {
+        words.is_own(*index, Quotes::Drop) && !page.text(&page.lines[*index]).trim().is_empty()
+    };
+    let ends = [(0..page.lines.len()).rev().find(spoken), (0..page.lines.len()).find(spoken)];
     for index in ends.into_iter().flatten() {
-        let line = super::clean::mask(page.text(&page.lines[*index]).trim()).into_owned();
-        let raw = page.text(&page.lines[*index]);
+        let raw = page.text(&page.lines[index]);
+        let line = super::clean::mask(raw.trim());
+        if !reviewer.ends.any(&line) {
+            continue;
+        }
         for rule in &reviewer.closings {
             if !rule.pattern.is_match(&line) {
                 continue;
             }
             let sha = rule.pattern.captures(raw.trim()).and_then(|c| c.name("sha").map(|m| m.as_str().to_lowercase()));
-            words.drop_line(*index);
+            words.drop_line(index);
             return Some(match rule.is {
                 ClosingIs::Addressed => Closed::Addressed { sha },
                 ClosingIs::Resolved => Closed::Resolved { sha },
@@ -251,8 +262,3 @@ pub fn reaction_signal(rules: &Rules, login: &Login, content: &str) -> Option<(S
     Some((reviewer.name.clone(), signal(rule.is, Facts::default(), None, true)?))
 }
 
-/// Returns the part of a page that signal rules see: all words, quotes peeled.
-pub(super) fn view(words: &Words<'_>) -> Region {
-    let lines = words.own(Quotes::Peel);
-    words.region("", &lines)
-}

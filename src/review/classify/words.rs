@@ -50,7 +50,7 @@ impl<'a> Words<'a> {
     }
 
     fn drop_line_at(&mut self, at: usize) {
-        let index = self.page.lines.partition_point(|line| line.at.end < at);
+        let index = self.page.lines.partition_point(|line| (line.end as usize) < at);
         if self.page.lines.get(index).is_some_and(|line| !line.code) {
             self.dropped.insert(index);
         }
@@ -71,27 +71,36 @@ impl<'a> Words<'a> {
         self.noise.get(block as usize).copied().unwrap_or(false)
     }
 
-    /// Returns the indices of the lines that are the author's own words; code is left out.
-    pub(super) fn own(&self, quotes: Quotes) -> Vec<usize> {
-        let lines = self.page.lines.iter().enumerate();
-        let own = |(index, line): &(usize, &Line)| {
-            !line.code && (line.quote == 0 || quotes == Quotes::Peel) && !self.is_noise(*index, line)
-        };
-        lines.filter(own).map(|(index, _)| index).collect()
+    /// Tells whether a line is the author's own words; code is not.
+    pub(super) fn is_own(&self, index: usize, quotes: Quotes) -> bool {
+        self.page.lines.get(index).is_some_and(|line| {
+            !line.code && (line.quote == 0 || quotes == Quotes::Peel) && !self.is_noise(index, line)
+        })
+    }
+
+    /// Joins the author's own words.
+    pub(super) fn own(&self, quotes: Quotes) -> Region {
+        let count = self.page.lines.len();
+        self.join("", (0..count).filter(|index| self.is_own(*index, quotes)), count)
     }
 
     /// Joins lines to a region of text.
     pub(super) fn region(&self, head: &str, lines: &[usize]) -> Region {
-        let mut text = String::with_capacity(head.len() + 48 * lines.len());
-        let mut starts = Vec::with_capacity(lines.len());
+        self.join(head, lines.iter().copied(), lines.len())
+    }
+
+    fn join(&self, head: &str, lines: impl Iterator<Item = usize>, count: usize) -> Region {
+        let room = (head.len() + 80 * count).min(head.len() + self.page.flat.len()) + 1;
+        let mut text = String::with_capacity(room);
+        let mut starts = Vec::with_capacity(count);
         if !head.is_empty() {
             text.push_str(head);
             text.push('\n');
         }
         for index in lines {
-            starts.push((text.len(), *index));
+            starts.push((text.len() as u32, index as u32));
             // Indentation is the list's, not the author's: markers stand at the start of what is left.
-            text.push_str(self.page.text(&self.page.lines[*index]).trim_start());
+            text.push_str(self.page.text(&self.page.lines[index]).trim_start());
             text.push('\n');
         }
         Region { text, starts }
@@ -130,18 +139,18 @@ impl<'a> Words<'a> {
 
     /// Returns the hash of what the lines in a range mean: no footers, no check marks, no time stamps, no spacing.
     pub(super) fn hash(&self, head: &str, from: usize, to: usize) -> String {
-        let mut hash = Sha256::new();
-        hash.update(head.trim());
+        let mut meant = Vec::with_capacity(self.page.flat.len().min(80 * to.saturating_sub(from)) + head.len());
+        meant.extend_from_slice(head.trim().as_bytes());
         for (index, line) in self.between(from, to) {
             let text = self.page.text(line).trim();
             if text.is_empty() || self.is_noise(index, line) || (!line.code && is_button(text)) {
                 continue;
             }
             let text = if line.code { Cow::Borrowed(text) } else { without_state(text) };
-            hash.update(text.trim().as_bytes());
-            hash.update(b"\n");
+            meant.extend_from_slice(text.trim().as_bytes());
+            meant.push(b'\n');
         }
-        hash.finalize().iter().take(16).fold(String::with_capacity(32), |mut hex, byte| {
+        Sha256::digest(&meant).iter().take(16).fold(String::with_capacity(32), |mut hex, byte| {
             for digit in [byte >> 4, byte & 15] {
                 hex.push(char::from_digit(digit.into(), 16).unwrap_or('0'));
             }
@@ -180,7 +189,7 @@ fn without_state(text: &str) -> Cow<'_, str> {
         [b'[', b' ' | b'x' | b'X', b']', ..] => &bullet[3..],
         _ => text,
     };
-    if !text.contains("<relative-time") {
+    if !text.contains('<') || !text.contains("<relative-time") {
         return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len());
@@ -197,7 +206,7 @@ fn without_state(text: &str) -> Cow<'_, str> {
 /// Some lines joined, with the way back to the page.
 pub(super) struct Region {
     pub(super) text: String,
-    starts: Vec<(usize, usize)>,
+    starts: Vec<(u32, u32)>,
 }
 
 impl Region {
@@ -208,8 +217,8 @@ impl Region {
 
     /// Returns the page's line at an offset.
     pub(super) fn line_at(&self, offset: usize) -> Option<usize> {
-        let next = self.starts.partition_point(|(start, _)| *start <= offset);
-        self.starts.get(next.checked_sub(1)?).map(|(_, index)| *index)
+        let next = self.starts.partition_point(|(start, _)| *start as usize <= offset);
+        self.starts.get(next.checked_sub(1)?).map(|(_, index)| *index as usize)
     }
 
     /// Returns the first line with something on it, as an offset and its text.
