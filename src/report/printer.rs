@@ -135,7 +135,8 @@ impl Reporter for Printer {
             Event::Agent { name, elapsed, limit, doing } => {
                 let text = format!("{name} {} of {}: {doing}", time(elapsed), time(limit));
                 if self.terminal {
-                    self.live(&text);
+                    // The live line counts the time by itself.
+                    self.live(&format!("{name}, {} at most: {doing}", time(limit)));
                 }
                 let streams = self.verbosity == Verbosity::Verbose;
                 if streams || !self.terminal && due(&self.told, elapsed) {
