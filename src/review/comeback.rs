@@ -233,7 +233,16 @@ fn same_claim(one: &Entry, other: &Entry) -> bool {
     }
     let at_one_place =
         same_place(one, other) || (one.finding.path == other.finding.path && (vague(one) || vague(other)));
-    at_one_place && same_text(one, other)
+    (at_one_place && same_text(one, other)) || same_words_where_it_was(one, other)
+}
+
+/// A comment made on an older commit has no line at the head: then the text word for word, near the same line of then, is one claim.
+fn same_words_where_it_was(one: &Entry, other: &Entry) -> bool {
+    let lost = one.finding.line.is_none() || other.finding.line.is_none();
+    let sides = one.finding.side.zip(other.finding.side).is_none_or(|(a, b)| a == b);
+    let near = one.original_line.zip(other.original_line).is_some_and(|(a, b)| a.abs_diff(b) <= SAME_PLACE_LINES);
+    let path = one.finding.path.is_some() && one.finding.path == other.finding.path;
+    lost && sides && near && path && likeness(&one.text, &other.text) >= VERBATIM
 }
 
 /// Tells whether a settled finding and a new one belong together: at one place, or with one text in one file.
