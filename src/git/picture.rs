@@ -218,7 +218,7 @@ impl GitWorktree {
             if !matches!(scope, b"local" | b"worktree") || foreign {
                 continue;
             }
-            if [&b"remote."[..], b"url.", b"branch."].iter().any(|p| entry.starts_with(p)) {
+            if [&b"remote."[..], b"url."].iter().any(|p| entry.starts_with(p)) {
                 remotes.update(entry);
                 remotes.update([0]);
             }
