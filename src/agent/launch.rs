@@ -8,7 +8,7 @@ use secrecy::{ExposeSecret, SecretString};
 
 use super::prompt::Prompts;
 use crate::ports::{AgentOutcome, AgentReport, Brief, Event, Reporter};
-use crate::process::clean::one_line;
+use crate::process::clean::{mask_file, one_line};
 use crate::process::environment::{Environment, Source, ours};
 use crate::process::{Ended, ProcessError, Spec, Supervisor, fresh_id, runs};
 
@@ -55,7 +55,7 @@ impl Setup {
         let folder = runs::folder(&self.runs, &format!("agent-{}", brief.round), &run_id)?;
         let gh_config = folder.join("gh");
         runs::private(&gh_config)?;
-        let secrets: Vec<String> = self.secrets.iter().map(|secret| secret.expose_secret().to_owned()).collect();
+        let secrets = self.secrets();
         let ours = ours();
         let wanted = |name: &str| {
             passes.iter().any(|known| known.strip_suffix('*').map_or(*known == name, |start| name.starts_with(start)))
@@ -77,7 +77,7 @@ impl Setup {
         Ok(spec)
     }
 
-    /// Runs it, and tells what it says.
+    /// Runs it, and tells what it says. A secret it got hold of is taken out of its output and of the files it answered with.
     pub(super) fn run(
         &self,
         name: &str,
@@ -87,8 +87,10 @@ impl Setup {
     ) -> Result<Ended, ProcessError> {
         let started = Instant::now();
         let mut told: Option<Instant> = None;
+        let secrets = self.secrets();
         let mut say = |line: &str| {
-            let doing = doing(line).map(|text| one_line(&text, 200)).unwrap_or_default();
+            let masked = secrets.iter().fold(line.to_owned(), |line, secret| line.replace(secret.as_str(), "***"));
+            let doing = doing(&masked).map(|text| one_line(&text, 200)).unwrap_or_default();
             if !doing.is_empty() && told.is_none_or(|last| last.elapsed() >= TELL) {
                 told = Some(Instant::now());
                 reporter.tell(Event::Agent {
@@ -99,7 +101,20 @@ impl Setup {
                 });
             }
         };
-        self.supervisor.run(spec, &mut say, &*self.stop)
+        let ended = self.supervisor.run(spec, &mut say, &*self.stop);
+        let answers = spec.env.iter().filter(|(name, _)| name == "PUSHBACK_DECISIONS");
+        let answers = answers.map(|(_, path)| Utf8PathBuf::from(path));
+        for path in [spec.stdout_path(), spec.stderr_path()].into_iter().chain(answers) {
+            if !mask_file(&path, &secrets) {
+                tracing::warn!(%path, "a secret in the editor's output could not be taken out");
+            }
+        }
+        ended
+    }
+
+    fn secrets(&self) -> Vec<String> {
+        let all = self.secrets.iter().map(|secret| secret.expose_secret().to_owned());
+        all.filter(|secret| !secret.is_empty()).collect()
     }
 }
 

@@ -197,6 +197,12 @@ impl Client {
         let mut tries = Tries::default();
         let mut renewed = false;
         let mut token = self.token.current().map_err(|why| unauthorised(&request, why))?;
+        if let Some(body) = &ask.body
+            && holds(body, token.expose_secret())
+        {
+            let why = "the text holds the token and is not sent".to_owned();
+            return Err(Fault::Failed { request, why, effect: Effect::None });
+        }
         loop {
             self.keep_hold(ask, &request)?;
             let _permit = self.permits.take();
@@ -324,7 +330,15 @@ impl Client {
             other => other.get("message").and_then(|m| m.as_str()).map(str::to_owned),
         });
         let all: Vec<String> = body.message.into_iter().chain(more).collect();
-        tame(&all.join(": "))
+        tame(&self.masked(&all.join(": ")))
+    }
+
+    /// Takes the token out of a text of the forge: proxies echo what they were sent.
+    pub(crate) fn masked(&self, text: &str) -> String {
+        match self.token.current() {
+            Ok(token) => text.replace(token.expose_secret(), "***"),
+            Err(_) => text.to_owned(),
+        }
     }
 
     fn send(&self, ask: &Ask<'_>, token: &SecretString) -> Result<Response, Broken> {
@@ -399,6 +413,10 @@ enum Judged<T> {
 /// Locks; a reader that stopped does not stop the others.
 pub(crate) fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn holds(text: &[u8], secret: &str) -> bool {
+    text.windows(secret.len().max(1)).any(|window| window == secret.as_bytes())
 }
 
 fn unauthorised(request: &str, why: String) -> Fault {

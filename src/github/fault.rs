@@ -98,7 +98,8 @@ impl Fault {
             Self::Unauthorised { request, why } => ForgeError::Permission {
                 request,
                 why: format!("status 401: {why}"),
-                hint: "set PUSHBACK_TOKEN, or log in again with `gh auth login`".to_owned(),
+                hint: "the token is missing, wrong or has ended: set PUSHBACK_TOKEN, or log in with `gh auth login`"
+                    .to_owned(),
             },
             Self::Limited { request, until } => ForgeError::Limited { request, until },
             Self::Failed { request, why, .. } => ForgeError::CouldNotRead { request, why },

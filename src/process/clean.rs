@@ -91,6 +91,21 @@ pub fn one_line(text: &str, chars: usize) -> String {
     cut
 }
 
+/// Takes secrets out of a file that another program wrote. Returns whether the file is free of them now.
+pub fn mask_file(path: &camino::Utf8Path, secrets: &[String]) -> bool {
+    let Ok(bytes) = std::fs::read(path) else { return !path.exists() };
+    let mut text = bytes;
+    let mut found = false;
+    for secret in secrets.iter().filter(|secret| !secret.is_empty()) {
+        let word = secret.as_bytes();
+        while let Some(at) = text.windows(word.len()).position(|window| window == word) {
+            found = true;
+            text.splice(at..at + word.len(), *b"***");
+        }
+    }
+    !found || std::fs::write(path, text).is_ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

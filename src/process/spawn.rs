@@ -104,15 +104,15 @@ impl Spec {
         self.wrap.iter().skip(1).chain(program).chain(&self.args)
     }
 
-    pub(super) fn stdin_path(&self) -> Utf8PathBuf {
+    pub(crate) fn stdin_path(&self) -> Utf8PathBuf {
         self.log_dir.join("stdin")
     }
 
-    pub(super) fn stdout_path(&self) -> Utf8PathBuf {
+    pub(crate) fn stdout_path(&self) -> Utf8PathBuf {
         self.log_dir.join("stdout.log")
     }
 
-    pub(super) fn stderr_path(&self) -> Utf8PathBuf {
+    pub(crate) fn stderr_path(&self) -> Utf8PathBuf {
         self.log_dir.join("stderr.log")
     }
 }

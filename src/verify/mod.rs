@@ -15,7 +15,7 @@ pub use counts::{Counts, counts};
 use judge::{Ran, judge};
 
 use crate::ports::{Event, Reporter, Verifier, VerifyReport};
-use crate::process::clean::{clean, tail};
+use crate::process::clean::{clean, mask_file, tail};
 use crate::process::environment::{Environment, Source, ours};
 use crate::process::{Ended, ProcessError, Spec, Streams, Supervisor, Why, fresh_id, runs};
 use crate::review::summary::VerifyState;
@@ -73,7 +73,12 @@ impl Commands {
     fn one(&self, line: &str, dir: &Utf8Path) -> Ran {
         let run =
             self.spec(line, dir).map_err(|why| ProcessError::Failed { program: line.to_owned(), why: why.to_string() });
-        let ended = run.and_then(|spec| self.supervisor.run(&spec, &mut |_| {}, &*self.stop));
+        let secrets: Vec<String> = self.secrets.iter().map(|secret| secret.expose_secret().to_owned()).collect();
+        let ended = run.and_then(|spec| {
+            let ended = self.supervisor.run(&spec, &mut |_| {}, &*self.stop);
+            mask_file(&spec.stdout_path(), &secrets);
+            ended
+        });
         match ended {
             Ok(ended) => judge(line, &ended, &output(&ended), self.timeout),
             Err(error) => Ran::could_not(line, error.to_string()),
