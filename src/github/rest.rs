@@ -252,14 +252,19 @@ impl Api {
                 let at = self.client.clock().now();
                 let (next, last) = (links.next.clone(), links.last.clone());
                 let kept = Kept { etag: head.etag, at, next, last, value };
-                self.cache.put(&key, &kept);
+                // An answer that leads astray is not kept: the next reading asks without a condition.
+                if kept.next.as_deref().is_none_or(|next| self.follow(url, next, "").is_ok()) {
+                    self.cache.put(&key, &kept);
+                }
                 Ok(Page { value: kept.value, links, changed })
             }
             (Got::Unchanged(head), Some(mut kept)) => {
                 let links = head.links.unwrap_or_else(|| kept.links());
                 if links != kept.links() {
                     (kept.next, kept.last) = (links.next.clone(), links.last.clone());
-                    self.cache.put(&key, &kept);
+                    if kept.next.as_deref().is_none_or(|next| self.follow(url, next, "").is_ok()) {
+                        self.cache.put(&key, &kept);
+                    }
                 }
                 Ok(Page { value: kept.value, links, changed: false })
             }
