@@ -21,8 +21,21 @@ pub(crate) fn shown(text: &str) {
 
 /// Prints one JSON object.
 pub(crate) fn json<T: Serialize>(value: &T) {
-    let text = serde_json::to_string_pretty(value).unwrap_or_default();
+    let text = escaped(&serde_json::to_string_pretty(value).unwrap_or_default());
     let _ = writeln!(std::io::stdout(), "{text}");
+}
+
+/// Escapes what a terminal would obey or hide inside JSON; such characters stand in its strings only.
+pub(crate) fn escaped(json: &str) -> String {
+    let obeyed = |c: char| (c.is_control() && c != '\n') || crate::report::clean::hidden(c);
+    if !json.contains(obeyed) {
+        return json.to_owned();
+    }
+    let mut out = String::with_capacity(json.len() + 16);
+    for c in json.chars() {
+        if obeyed(c) { out.push_str(&format!("\\u{:04x}", u32::from(c))) } else { out.push(c) }
+    }
+    out
 }
 
 /// Prints a failure and returns its exit code.

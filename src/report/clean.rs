@@ -8,13 +8,16 @@ pub fn clean(text: &str) -> String {
             '\n' | '\t' => out.push(c),
             '\r' => {}
             c if c.is_control() => out.push('\u{fffd}'),
-            '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}' => {
-                out.push('\u{fffd}')
-            }
+            c if hidden(c) => out.push('\u{fffd}'),
             c => out.push(c),
         }
     }
     out
+}
+
+/// Tells whether a character shows nothing or turns the direction of what follows.
+pub fn hidden(c: char) -> bool {
+    matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
 }
 
 /// Returns the text on one line, cleaned and cut to `most` characters.

@@ -26,6 +26,6 @@ pub(super) fn run(_cx: &Context) -> Result<u8, Failure> {
     if !text.is_empty() {
         text.push('\n');
     }
-    output::stdout(&text);
+    output::stdout(&output::escaped(&text));
     Ok(if any_bad { 2 } else { 0 })
 }
