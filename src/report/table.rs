@@ -1,7 +1,7 @@
 //! Findings, reviewers and gate as tables for people: usable at 80 columns and without colour.
 
 use comfy_table::presets::NOTHING;
-use comfy_table::{ColumnConstraint, ContentArrangement, Row, Table, Width};
+use comfy_table::{ColumnConstraint, ContentArrangement, Row, Table};
 
 use super::clean::one_line;
 use crate::review::summary::{Finding, Summary};
@@ -37,6 +37,8 @@ pub fn findings(summary: &Summary, width: u16) -> String {
         let key = |f: &Finding| (f.status.settled(), f.severity, f.path.clone(), f.line, f.id);
         key(a).cmp(&key(b))
     });
+    // What identifies a finding is never broken over lines: on a narrow terminal the others are cut, the title is wrapped.
+    let (reviewer, place_most) = if width < 110 { (13, 18) } else { (24, 36) };
     let mut out = table(width, &["ID", "SEV", "STATUS", "REVIEWER", "WHERE", "TITLE"]);
     for finding in all {
         let status = if finding.needs_person && !finding.status.settled() { "open!" } else { finding.status.as_str() };
@@ -44,15 +46,27 @@ pub fn findings(summary: &Summary, width: u16) -> String {
             finding.id.to_string(),
             finding.severity.to_string(),
             status.to_owned(),
-            one_line(finding.author.as_str(), 24),
-            one_line(&place(finding), 36),
+            one_line(finding.author.as_str(), reviewer),
+            end_of(&place(finding), place_most),
             one_line(&finding.title, 72),
         ]));
     }
-    if let Some(column) = out.column_mut(0) {
-        column.set_constraint(ColumnConstraint::UpperBoundary(Width::Fixed(16)));
+    for at in 0..5 {
+        if let Some(column) = out.column_mut(at) {
+            column.set_constraint(ColumnConstraint::ContentWidth);
+        }
     }
     trimmed(&out)
+}
+
+/// The end of a place says most: file and line.
+fn end_of(place: &str, most: usize) -> String {
+    let flat = one_line(place, usize::MAX);
+    let chars = flat.chars().count();
+    if chars <= most {
+        return flat;
+    }
+    format!("…{}", flat.chars().skip(chars - most + 1).collect::<String>())
 }
 
 /// Lays the reviewers out.

@@ -166,7 +166,12 @@ fn dry_run(cx: &Context, desk: &Desk) -> Result<u8, Failure> {
     if planned.is_empty() {
         text.push_str("nothing would be posted now\n");
     }
-    text.push_str(&format!("next step of a run: {step}\n"));
+    text.push_str(&format!("{} step of a run: {step}\n", if planned.is_empty() { "first" } else { "next" }));
+    let work: Vec<String> =
+        crate::review::step::editor_work(&summary).iter().map(|entry| entry.finding.id.to_string()).collect();
+    if !work.is_empty() {
+        text.push_str(&format!("then the editor gets {}\n", work.join(", ")));
+    }
     output::shown(&text);
     Ok(exit)
 }
