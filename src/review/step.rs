@@ -543,3 +543,6 @@ impl StopReason {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
