@@ -1,12 +1,14 @@
 //! Use cases over ports: observe, decide, act, record. No adapter, no clock and no file is named here.
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
+mod ask;
 mod briefing;
 mod edit;
 mod post;
 mod push;
 mod recover;
 pub mod rounds;
+mod start;
 pub mod survey;
 mod verify;
 
