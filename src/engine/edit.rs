@@ -6,13 +6,11 @@ use super::survey::Survey;
 use super::{EngineError, Ports, Setup};
 use crate::ports::{AgentOutcome, AgentReport, Brief, BriefFiles, Event, Held};
 use crate::review::compose;
-use crate::review::decision::Verb;
 use crate::review::diff::{FileChange, FileDiff};
 use crate::review::guard::Examined;
 use crate::review::ids::{FindingId, RepoPath, Sha};
 use crate::review::judge;
 use crate::review::picture::Picture;
-use crate::review::step::unpushed;
 use crate::review::summary::{RoundOutcome, RoundRecord, StopReason, Summary, Touched};
 
 /// What the editor is asked.
@@ -227,32 +225,6 @@ fn refuse(summary: &mut Summary, sent: &[FindingId], why: &str) {
             entry.refused = Some(why.to_owned());
         }
     }
-}
-
-/// Takes the commits that wait out of the branch: what they prove is not taken.
-pub(super) fn reject(
-    ports: &Ports<'_>,
-    summary: &mut Summary,
-    why: &str,
-) -> Result<(StopReason, String, String), EngineError> {
-    let waiting: Vec<RoundRecord> = unpushed(summary).cloned().collect();
-    let remedy = "look at what it did, then run again; it starts from the same head".to_owned();
-    let Some(first) = waiting.first() else { return Ok((StopReason::RejectedRound, why.to_owned(), remedy)) };
-    let name = format!("{}/{}", summary.pr.number, first.n);
-    set_aside(ports, &name, &first.head_before, &first.untracked)?;
-    let words = format!("{why}; the commit is kept on refs/pushback/{name}");
-    for round in waiting {
-        for known in summary.rounds.iter_mut().filter(|known| known.n == round.n) {
-            (known.outcome, known.why) = (RoundOutcome::Rejected, words.clone());
-        }
-        for entry in summary.comments.values_mut() {
-            if entry.pending.as_ref().is_some_and(|pending| pending.verb == Verb::Fix && pending.round == round.n) {
-                entry.pending = None;
-                entry.refused = Some(format!("its round was put aside: {why}"));
-            }
-        }
-    }
-    Ok((StopReason::RejectedRound, format!("the tests were weakened: {words}"), remedy))
 }
 
 /// Environment failures cost no attempt; a crash or a clock does. Either way nothing of it stays in the tree.

@@ -1,6 +1,7 @@
 //! Use cases over ports: observe, decide, act, record. No adapter, no clock and no file is named here.
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
+mod ask;
 mod briefing;
 mod edit;
 mod post;
@@ -8,6 +9,7 @@ mod push;
 mod recover;
 mod reprove;
 pub mod rounds;
+mod start;
 pub mod survey;
 mod verify;
 

@@ -2,10 +2,11 @@
 
 use super::{EngineError, Ports};
 use crate::ports::LocalFacts;
+use crate::review::decision::Verb;
 use crate::review::diff::FileChange;
 use crate::review::ids::{RepoPath, Sha};
 use crate::review::step::unpushed;
-use crate::review::summary::{RoundOutcome, Summary};
+use crate::review::summary::{RoundOutcome, RoundRecord, StopReason, Summary};
 
 /// Puts everything that came since `base` on a ref and takes it out of the worktree; untracked files named in `mine` stay.
 pub(super) fn set_aside(
@@ -88,4 +89,30 @@ fn undo_round(ports: &Ports<'_>, summary: &mut Summary, facts: &LocalFacts) -> R
     };
     ports.warn(format!("round {} was {}", round.n, round.why));
     Ok(true)
+}
+
+/// Takes the commits that wait out of the branch: what they prove is not taken.
+pub(super) fn reject(
+    ports: &Ports<'_>,
+    summary: &mut Summary,
+    why: &str,
+) -> Result<(StopReason, String, String), EngineError> {
+    let waiting: Vec<RoundRecord> = unpushed(summary).cloned().collect();
+    let remedy = "look at what it did, then run again; it starts from the same head".to_owned();
+    let Some(first) = waiting.first() else { return Ok((StopReason::RejectedRound, why.to_owned(), remedy)) };
+    let name = format!("{}/{}", summary.pr.number, first.n);
+    set_aside(ports, &name, &first.head_before, &first.untracked)?;
+    let words = format!("{why}; the commit is kept on refs/pushback/{name}");
+    for round in waiting {
+        for known in summary.rounds.iter_mut().filter(|known| known.n == round.n) {
+            (known.outcome, known.why) = (RoundOutcome::Rejected, words.clone());
+        }
+        for entry in summary.comments.values_mut() {
+            if entry.pending.as_ref().is_some_and(|pending| pending.verb == Verb::Fix && pending.round == round.n) {
+                entry.pending = None;
+                entry.refused = Some(format!("its round was put aside: {why}"));
+            }
+        }
+    }
+    Ok((StopReason::RejectedRound, format!("the tests were weakened: {words}"), remedy))
 }

@@ -8,17 +8,20 @@ use jiff::Timestamp;
 use super::edit::{self, Ask, EditEnd};
 use super::post::{self, Posted};
 use super::push::{self, PushEnd};
+use super::start::may_start;
 use super::survey::{self, Survey};
-use super::{EngineError, Ports, Setup, fresh_summary, recover, verify};
-use crate::ports::{Depth, Event, Held, Loaded, LocalFacts, Woken, Worktree};
-use crate::review::gate::{self, DescriptionReading, GateFacts, LocalHeads};
+use super::{EngineError, Ports, Setup, recover, verify};
+
+pub use super::ask::{around, heads, judge_gate, plan, verify_head, would_do};
+pub use super::start::{load, rebuilt};
+
+use crate::ports::{Depth, Event, Held, Woken};
+use crate::review::gate::LocalHeads;
 use crate::review::ids::Sha;
 use crate::review::observation::{Observation, PrState};
-use crate::review::reviewers::{Proofs, ReviewerFacts};
-use crate::review::step::{BlockState, RunFacts, Situation, Step, next_step, tests_at, unpushed};
-use crate::review::summary::{Entry, RoundOutcome, RoundRecord, StopReason, Summary, VerifyState};
-use crate::review::verdict::Gate;
-use crate::review::{description, outbox, rebuild};
+use crate::review::step::{RunFacts, Situation, Step, next_step};
+use crate::review::summary::{Entry, RoundOutcome, StopReason, Summary, VerifyState};
+use crate::review::outbox;
 
 /// Looks after our push at which the forge may still show the former head.
 const LAG_LOOKS: u32 = 8;
@@ -150,92 +153,6 @@ fn run_observed(run: &mut Run<'_>, obs: Observation) -> Result<RunEnd, EngineErr
 fn pushed_last(summary: &Summary) -> Option<Sha> {
     let pushed = summary.rounds.iter().rev().find(|round| round.outcome == RoundOutcome::Pushed);
     pushed.and_then(|round| round.head_after.clone())
-}
-
-/// Reads state; lost or unreadable state is rebuilt from the pull request (R13).
-pub fn load(ports: &Ports<'_>, setup: &Setup<'_>, held: &Held, obs: &Observation) -> Result<Summary, EngineError> {
-    let why = match ports.store.load(Some(held))? {
-        Loaded::Known(summary) => return Ok(*summary),
-        Loaded::Absent => None,
-        Loaded::Bad { kept, why } => Some(format!("the state could not be read ({why}); it is kept as {kept}")),
-    };
-    if let Some(why) = why {
-        ports.warn(format!("{why} and rebuilt from the pull request"));
-    }
-    rebuilt(ports, setup, obs)
-}
-
-/// Builds state from the pull request alone: what its comments and its description prove.
-pub fn rebuilt(ports: &Ports<'_>, setup: &Setup<'_>, obs: &Observation) -> Result<Summary, EngineError> {
-    let mut summary = fresh_summary(&setup.pr, obs);
-    survey::digest(ports, setup, &mut summary, obs.clone(), Depth::Full)?;
-    let notes = crate::review::trust::notes(obs, setup.rules, setup.policy);
-    rebuild::rebuild(&mut summary, obs, &notes, setup.policy);
-    super::reprove::reprove(ports, &mut summary, obs)?;
-    Ok(summary)
-}
-
-/// R30: HEAD is the pull request's head, nothing staged, nothing modified; commits of ours that wait are no obstacle.
-fn may_start(ports: &Ports<'_>, setup: &Setup<'_>, summary: &Summary, head: &Sha) -> Result<(), EngineError> {
-    let facts = ports.tree.facts()?;
-    clean(&facts, setup)?;
-    let of = |outcomes: &[RoundOutcome]| {
-        let here = |round: &&RoundRecord| round.head_after.as_ref() == Some(&facts.head);
-        summary.rounds.iter().find(|round| here(round) && outcomes.contains(&round.outcome))
-    };
-    let pushed = of(&[RoundOutcome::Pushed]).is_some();
-    if &facts.head == head || (pushed && ports.tree.is_ancestor(head, &facts.head)? == Some(true)) {
-        return Ok(());
-    }
-    // Commits of ours that wait are replayed where somebody pushed meanwhile.
-    if of(&[RoundOutcome::Committed, RoundOutcome::Red]).is_some()
-        && let Some(first) = unpushed(summary).next()
-        && ports.tree.fetch(head)?
-        && ports.tree.is_ancestor(&first.head_before, head)? == Some(true)
-    {
-        return Ok(());
-    }
-    let there = ports.tree.fetch(head)?;
-    let (ahead, behind) = if there {
-        (ports.tree.is_ancestor(head, &facts.head)?, ports.tree.is_ancestor(&facts.head, head)?)
-    } else {
-        (None, None)
-    };
-    let (how, mend) = match (ahead, behind) {
-        (Some(true), _) => ("ahead of", "push it first: `git push`"),
-        (_, Some(true)) => ("behind", "pull it first: `git pull --ff-only`"),
-        (Some(false), Some(false)) => {
-            ("diverged from", "bring both together first: `git pull --rebase`, then `git push`")
-        }
-        _ => ("not", "fetch it first: `git fetch`"),
-    };
-    let why = format!("HEAD {} is {how} the pull request's head {}", facts.head.short(), head.short());
-    Err(EngineError::usage(why, mend))
-}
-
-fn clean(facts: &LocalFacts, setup: &Setup<'_>) -> Result<(), EngineError> {
-    if let Some(operation) = &facts.operation {
-        return Err(EngineError::usage(format!("a {operation} is under way"), "finish or abort it first"));
-    }
-    match &facts.branch {
-        None => {
-            let mend = format!("check the branch out: `git switch {}`", setup.branch);
-            return Err(EngineError::usage("HEAD is detached", mend));
-        }
-        Some(branch) if branch != &setup.branch => {
-            let why = format!("HEAD is on `{branch}`, the pull request's branch is `{}`", setup.branch);
-            return Err(EngineError::usage(why, format!("`git switch {}`", setup.branch)));
-        }
-        Some(_) => {}
-    }
-    if facts.staged {
-        return Err(EngineError::usage("changes are staged", "commit or unstage them first"));
-    }
-    if let Some(first) = facts.modified.first() {
-        let why = format!("{} tracked file(s) are modified, for example {first}", facts.modified.len());
-        return Err(EngineError::usage(why, "commit them or `git stash` first"));
-    }
-    Ok(())
 }
 
 impl Run<'_> {
@@ -423,7 +340,7 @@ impl Run<'_> {
                 let end = push::moved(self.ports, &self.held, summary, local, remote)?;
                 self.pushed(summary, local, end)
             }
-            Step::Reject(why) => edit::reject(self.ports, summary, &why).map(|ending| {
+            Step::Reject(why) => recover::reject(self.ports, summary, &why).map(|ending| {
                 let (reason, why, remedy) = ending;
                 Some(Next::End(Ending::new(reason, why, remedy)))
             }),
@@ -555,96 +472,4 @@ enum Next {
 enum Seen {
     Head(Box<Survey>),
     Former(Ending),
-}
-
-/// Heads as this clone and its remote know them.
-pub fn heads(tree: &dyn Worktree, head: &Sha) -> Result<LocalHeads, EngineError> {
-    let local = tree.facts()?.head;
-    let remote = tree.remote_head()?.unwrap_or_else(|| head.clone());
-    Ok(LocalHeads { local, remote })
-}
-
-/// Judges the gate on what one look found; a bare reaction is proof only where the settings say so.
-pub fn judge_gate(setup: &Setup<'_>, summary: &Summary, survey: &Survey, local: Option<&LocalHeads>) -> Gate {
-    let reviewers = survey::judge_reviewers(setup, summary, &survey.obs, &survey.notes, Proofs::Gate);
-    let block = description::read(&survey.obs.pr.body);
-    let missing = description::missing(summary, &block);
-    let required = description::required(summary);
-    let description = DescriptionReading {
-        reasons: required.iter().map(|(id, _)| (id.to_string(), Some(!missing.contains(id)))).collect(),
-        problem: match &survey.block {
-            BlockState::Fine => None,
-            BlockState::Broken(why) | BlockState::RemovedAgain(why) => Some(why.clone()),
-        },
-    };
-    let facts = ReviewerFacts::gather(&survey.obs, &survey.notes, summary, setup.rules, setup.policy);
-    let reviewer_checks = facts.check_names();
-    gate::judge(&GateFacts {
-        obs: &survey.obs,
-        notes: &survey.notes,
-        summary,
-        reviewers: &reviewers,
-        local,
-        description: &description,
-        verified: tests_at(summary, &survey.obs.pr.head),
-        head_same: true,
-        reviewer_checks: &reviewer_checks,
-        policy: setup.policy,
-    })
-}
-
-/// Runs the verifier on the head for `gate --verify` and records the result in the summary.
-pub fn verify_head(
-    ports: &Ports<'_>,
-    setup: &Setup<'_>,
-    summary: &mut Summary,
-    survey: &Survey,
-) -> Result<(), EngineError> {
-    verify::verify(ports, setup, summary, &survey.obs.pr.base_sha, &survey.obs.pr.head)
-}
-
-/// Gathers what is shown with one finding.
-pub fn around(tree: &dyn Worktree, survey: &Survey, entry: &Entry) -> Result<super::Around, EngineError> {
-    super::briefing::around(tree, survey, entry, &survey.obs.pr.head)
-}
-
-/// Plans what would be posted now.
-pub fn plan(setup: &Setup<'_>, summary: &mut Summary, survey: &Survey) {
-    outbox::plan(summary, &survey.obs, &survey.notes, setup.policy);
-}
-
-/// Says what a run would do next, for a dry run.
-pub fn would_do(setup: &Setup<'_>, summary: &Summary, survey: &Survey, local: &Sha) -> String {
-    let run = RunFacts { elapsed: Duration::ZERO, more: 0, until_ready: false, has_editor: true };
-    let step = next_step(&Situation {
-        summary,
-        pr_state: survey.obs.pr.state,
-        head: &survey.obs.pr.head,
-        local,
-        account_known: survey.obs.account.is_some(),
-        reviewers: &survey.reviewers,
-        gate: None,
-        block: &survey.block,
-        policy: setup.policy,
-        run: &run,
-        now: survey.obs.at,
-    });
-    match step {
-        Step::Verify => "run the spec tests".to_owned(),
-        Step::Push(sha) => format!("push {}", sha.short()),
-        Step::Replay => "replay our commits on the new head".to_owned(),
-        Step::Reject(why) => format!("put our commits aside: {why}"),
-        Step::Post(_) => "post what is planned above".to_owned(),
-        Step::Edit { findings, tests } => {
-            let ids: Vec<String> = findings.iter().map(ToString::to_string).collect();
-            format!("start the editor with {}{}", ids.join(", "), if tests { " and red spec tests" } else { "" })
-        }
-        Step::GiveToPerson(ids) => {
-            let ids: Vec<String> = ids.iter().map(ToString::to_string).collect();
-            format!("hand {} to a person", ids.join(", "))
-        }
-        Step::Ask(nudge) => format!("ask {} to look again", nudge.name),
-        Step::Wait { what, .. } => format!("wait: {what}"),
-        Step::Stop { reason, why, .. } => format!("stop, {}: {why}", reason.as_str()),
-    }
 }

@@ -1,5 +1,6 @@
 //! One look: read everything, classify, map anchors, absorb, judge the reviewers. Writes nothing.
 
+use std::collections::btree_map::Entry as Slot;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{EngineError, Ports, Setup, push};
@@ -269,9 +270,9 @@ fn locate_all(
         }
         // A block that was moved into another changed file is found there.
         for path in diff.iter().filter_map(|file| file.new_path.clone()).take(MOVED_INTO) {
-            if !now.contains_key(&path) {
-                let content = text(head, &path)?;
-                now.insert(path, content);
+            if let Slot::Vacant(slot) = now.entry(path) {
+                let content = text(head, slot.key())?;
+                slot.insert(content);
             }
         }
         let answer = anchor::locate(&place, diff, then.as_deref(), |path| now.get(path).cloned().flatten());

@@ -114,3 +114,107 @@ where
     all.sort();
     all
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::review::ids::Sha;
+    use std::collections::BTreeMap;
+
+    fn path(text: &str) -> RepoPath {
+        RepoPath::from_git(text.as_bytes())
+    }
+
+    fn sha(digit: char) -> Sha {
+        Sha::parse(&digit.to_string().repeat(40)).expect("a sha")
+    }
+
+    fn picture() -> Picture {
+        Picture {
+            head: sha('a'),
+            branch: Some("feature".into()),
+            refs: BTreeMap::from([
+                ("refs/heads/feature".to_owned(), sha('a')),
+                ("refs/heads/main".to_owned(), sha('b')),
+            ]),
+            remotes: "origin".into(),
+            hooks: "none".into(),
+            config: "c".into(),
+            index: String::new(),
+            files: BTreeMap::from([(path("notes.txt"), Some("1".to_owned()))]),
+            outside: BTreeMap::from([("/home/dev/.gitconfig".to_owned(), "1".to_owned())]),
+        }
+    }
+
+    fn guard() -> Guard {
+        let protected = [".github/**", ".pushback.toml"].map(str::to_owned);
+        Guard::new(&protected, &["spec/**".to_owned()]).expect("globs")
+    }
+
+    /// Checks the first words of the rejection; `None` when the round stands.
+    fn check(change: impl FnOnce(&mut Picture), committed: &[&str], expected: Option<&str>) {
+        let (before, mut after) = (picture(), picture());
+        change(&mut after);
+        let committed: Vec<RepoPath> = committed.iter().map(|text| path(text)).collect();
+        let examined = guard().examine(&before, &after, &committed);
+        match expected {
+            None => assert_eq!(examined.rejected, Vec::<String>::new()),
+            Some(words) => {
+                let [why] = examined.rejected.as_slice() else { panic!("{:?}", examined.rejected) };
+                assert!(why.starts_with(words), "{why}");
+            }
+        }
+    }
+
+    fn write(text: &str) -> impl FnOnce(&mut Picture) + use<'_> {
+        move |after: &mut Picture| {
+            after.files.insert(path(text), Some("2".to_owned()));
+        }
+    }
+
+    #[test]
+    fn r28_what_an_editor_may_not_touch_rejects_the_round() {
+        check(|after| after.branch = Some("other".into()), &[], Some("the editor switched from feature to other"));
+        check(|after| after.branch = None, &[], Some("the editor switched from feature to a detached HEAD"));
+        check(|after| after.remotes = "evil".into(), &[], Some("the editor changed the remotes"));
+        check(|after| after.hooks = "pre-push".into(), &[], Some("the editor changed git hooks"));
+        check(|after| after.config = "d".into(), &[], Some("the editor changed the git configuration"));
+        let main = |after: &mut Picture| drop(after.refs.insert("refs/heads/main".into(), sha('c')));
+        check(main, &[], Some("the editor moved refs: refs/heads/main"));
+        check(|after| drop(after.refs.remove("refs/heads/main")), &[], Some("the editor moved refs"));
+        let home = |after: &mut Picture| drop(after.outside.insert("/home/dev/.gitconfig".into(), "2".into()));
+        check(home, &[], Some("the editor changed files outside the worktree: /home/dev/.gitconfig"));
+        check(write(".github/workflows/ci.yml"), &[], Some("the editor changed protected paths"));
+        check(write(".GitHub/workflows/ci.yml"), &[], Some("the editor changed protected paths"));
+        check(|_| {}, &[".pushback.toml"], Some("the editor changed protected paths: .pushback.toml"));
+    }
+
+    #[test]
+    fn r28_ordinary_work_stands() {
+        check(|_| {}, &[], None);
+        check(write("src/a.rs"), &["src/b.rs"], None);
+        check(|after| after.head = sha('c'), &["src/a.rs"], None);
+        check(|after| drop(after.refs.insert("refs/heads/feature".into(), sha('c'))), &[], None);
+        check(|after| drop(after.refs.insert("refs/stash".into(), sha('c'))), &[], None);
+        check(|after| drop(after.refs.insert("refs/remotes/origin/main".into(), sha('c'))), &[], None);
+        check(write("src/.github.rs"), &[], None);
+    }
+
+    #[test]
+    fn r30_only_what_differs_between_the_pictures_is_changed() {
+        let (before, mut after) = (picture(), picture());
+        write("src/a.rs")(&mut after);
+        after.files.remove(&path("notes.txt"));
+        let examined = guard().examine(&before, &after, &[path("src/b.rs"), path("src/a.rs")]);
+        assert_eq!(examined.changed, [path("notes.txt"), path("src/a.rs"), path("src/b.rs")]);
+        assert!(!examined.head_moved);
+    }
+
+    #[test]
+    fn frozen_and_protected_paths_are_told_by_their_globs() {
+        let guard = guard();
+        assert!(guard.is_frozen(&path("spec/a/b.sh")) && !guard.is_frozen(&path("src/spec.rs")));
+        assert!(guard.is_protected(&path(".pushback.toml")) && !guard.is_protected(&path("a/.pushback.toml")));
+        assert!(Guard::new(&["[".to_owned()], &[]).is_err_and(|bad| bad.pattern == "["));
+    }
+}

@@ -59,3 +59,50 @@ fn void(entry: &mut super::summary::Entry, why: &str) {
     entry.pending = None;
     entry.refused = Some(why.to_owned());
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::review::sample;
+    use crate::review::severity::Severity;
+    use crate::review::summary::{Pending, RoundRecord};
+
+    fn check(verb: Verb, reach: Reach, round: Option<RoundOutcome>, expected: (Status, bool, bool)) {
+        let mut entry = sample::entry("c1", Severity::P1);
+        entry.pending = Some(Pending { commit: Some(sample::sha('b')), ..sample::pending(verb, "src/a.rs:10") });
+        let mut summary = sample::summary(vec![entry]);
+        summary.rounds.extend(round.map(|outcome| {
+            let text = format!(
+                r#"{{"n":1,"head_before":"{}","head_after":null,"sent":[],"outcome":"editing","verify":null,"seconds":0}}"#,
+                sample::sha('a')
+            );
+            RoundRecord { outcome, ..serde_json::from_str(&text).expect("a round") }
+        }));
+        let proved = prove(&mut summary, &|_| reach, sample::at());
+        let after = &summary.comments[&FindingId::Inline(1)];
+        assert_eq!((after.finding.status, after.pending.is_some(), after.refused.is_some()), expected, "{reach:?}");
+        assert_eq!(proved.is_empty(), after.finding.status == Status::Open);
+        if after.finding.status == Status::Fixed {
+            let proof = Proof::Commit { sha: sample::sha('b'), place: "src/a.rs:10".into() };
+            assert_eq!(after.proof, Some(proof));
+        }
+    }
+
+    #[test]
+    fn r8_a_fix_is_proved_by_the_history_of_the_remote_head_alone() {
+        check(Verb::Fix, Reach::Reached, None, (Status::Fixed, false, false));
+        check(Verb::Fix, Reach::Ahead, None, (Status::Open, true, false));
+        check(Verb::Fix, Reach::Unknown, None, (Status::Open, true, false));
+        check(Verb::Fix, Reach::Lost, None, (Status::Open, false, true));
+        check(Verb::Argue, Reach::Reached, None, (Status::Open, true, false));
+    }
+
+    #[test]
+    fn r28_a_round_that_was_put_aside_proves_nothing() {
+        for outcome in [RoundOutcome::Kept, RoundOutcome::CutOff, RoundOutcome::Rejected] {
+            check(Verb::Fix, Reach::Ahead, Some(outcome), (Status::Open, false, true));
+        }
+        check(Verb::Fix, Reach::Ahead, Some(RoundOutcome::Committed), (Status::Open, true, false));
+        check(Verb::Fix, Reach::Ahead, Some(RoundOutcome::Red), (Status::Open, true, false));
+    }
+}

@@ -1,0 +1,106 @@
+//! Questions of the commands that only look: heads, gate, what would be posted, what a run would do next.
+
+use std::time::Duration;
+
+use super::survey::{self, Survey};
+use super::{EngineError, Ports, Setup, verify};
+use crate::ports::Worktree;
+use crate::review::gate::{self, DescriptionReading, GateFacts, LocalHeads};
+use crate::review::ids::Sha;
+use crate::review::reviewers::{Proofs, ReviewerFacts};
+use crate::review::step::{BlockState, RunFacts, Situation, Step, next_step, tests_at};
+use crate::review::summary::{Entry, Summary};
+use crate::review::verdict::Gate;
+use crate::review::{description, outbox};
+
+/// Heads as this clone and its remote know them.
+pub fn heads(tree: &dyn Worktree, head: &Sha) -> Result<LocalHeads, EngineError> {
+    let local = tree.facts()?.head;
+    let remote = tree.remote_head()?.unwrap_or_else(|| head.clone());
+    Ok(LocalHeads { local, remote })
+}
+
+/// Judges the gate on what one look found; a bare reaction is proof only where the settings say so.
+pub fn judge_gate(setup: &Setup<'_>, summary: &Summary, survey: &Survey, local: Option<&LocalHeads>) -> Gate {
+    let reviewers = survey::judge_reviewers(setup, summary, &survey.obs, &survey.notes, Proofs::Gate);
+    let block = description::read(&survey.obs.pr.body);
+    let missing = description::missing(summary, &block);
+    let required = description::required(summary);
+    let description = DescriptionReading {
+        reasons: required.iter().map(|(id, _)| (id.to_string(), Some(!missing.contains(id)))).collect(),
+        problem: match &survey.block {
+            BlockState::Fine => None,
+            BlockState::Broken(why) | BlockState::RemovedAgain(why) => Some(why.clone()),
+        },
+    };
+    let facts = ReviewerFacts::gather(&survey.obs, &survey.notes, summary, setup.rules, setup.policy);
+    let reviewer_checks = facts.check_names();
+    gate::judge(&GateFacts {
+        obs: &survey.obs,
+        notes: &survey.notes,
+        summary,
+        reviewers: &reviewers,
+        local,
+        description: &description,
+        verified: tests_at(summary, &survey.obs.pr.head),
+        head_same: true,
+        reviewer_checks: &reviewer_checks,
+        policy: setup.policy,
+    })
+}
+
+/// Runs the verifier on the head for `gate --verify` and records the result in the summary.
+pub fn verify_head(
+    ports: &Ports<'_>,
+    setup: &Setup<'_>,
+    summary: &mut Summary,
+    survey: &Survey,
+) -> Result<(), EngineError> {
+    verify::verify(ports, setup, summary, &survey.obs.pr.base_sha, &survey.obs.pr.head)
+}
+
+/// Gathers what is shown with one finding.
+pub fn around(tree: &dyn Worktree, survey: &Survey, entry: &Entry) -> Result<super::Around, EngineError> {
+    super::briefing::around(tree, survey, entry, &survey.obs.pr.head)
+}
+
+/// Plans what would be posted now.
+pub fn plan(setup: &Setup<'_>, summary: &mut Summary, survey: &Survey) {
+    outbox::plan(summary, &survey.obs, &survey.notes, setup.policy);
+}
+
+/// Says what a run would do next, for a dry run.
+pub fn would_do(setup: &Setup<'_>, summary: &Summary, survey: &Survey, local: &Sha) -> String {
+    let run = RunFacts { elapsed: Duration::ZERO, more: 0, until_ready: false, has_editor: true };
+    let step = next_step(&Situation {
+        summary,
+        pr_state: survey.obs.pr.state,
+        head: &survey.obs.pr.head,
+        local,
+        account_known: survey.obs.account.is_some(),
+        reviewers: &survey.reviewers,
+        gate: None,
+        block: &survey.block,
+        policy: setup.policy,
+        run: &run,
+        now: survey.obs.at,
+    });
+    match step {
+        Step::Verify => "run the spec tests".to_owned(),
+        Step::Push(sha) => format!("push {}", sha.short()),
+        Step::Replay => "replay our commits on the new head".to_owned(),
+        Step::Reject(why) => format!("put our commits aside: {why}"),
+        Step::Post(_) => "post what is planned above".to_owned(),
+        Step::Edit { findings, tests } => {
+            let ids: Vec<String> = findings.iter().map(ToString::to_string).collect();
+            format!("start the editor with {}{}", ids.join(", "), if tests { " and red spec tests" } else { "" })
+        }
+        Step::GiveToPerson(ids) => {
+            let ids: Vec<String> = ids.iter().map(ToString::to_string).collect();
+            format!("hand {} to a person", ids.join(", "))
+        }
+        Step::Ask(nudge) => format!("ask {} to look again", nudge.name),
+        Step::Wait { what, .. } => format!("wait: {what}"),
+        Step::Stop { reason, why, .. } => format!("stop, {}: {why}", reason.as_str()),
+    }
+}

@@ -1,0 +1,101 @@
+//! How a run starts: state read or rebuilt, and whether the worktree is as it has to be (R13, R30).
+
+use super::survey;
+use super::{EngineError, Ports, Setup, fresh_summary};
+use crate::ports::{Depth, Held, Loaded, LocalFacts};
+use crate::review::ids::Sha;
+use crate::review::observation::Observation;
+use crate::review::rebuild;
+use crate::review::step::unpushed;
+use crate::review::summary::{RoundOutcome, RoundRecord, Summary};
+
+/// Reads state; lost or unreadable state is rebuilt from the pull request (R13).
+pub fn load(ports: &Ports<'_>, setup: &Setup<'_>, held: &Held, obs: &Observation) -> Result<Summary, EngineError> {
+    let why = match ports.store.load(Some(held))? {
+        Loaded::Known(summary) => return Ok(*summary),
+        Loaded::Absent => None,
+        Loaded::Bad { kept, why } => Some(format!("the state could not be read ({why}); it is kept as {kept}")),
+    };
+    if let Some(why) = why {
+        ports.warn(format!("{why} and rebuilt from the pull request"));
+    }
+    rebuilt(ports, setup, obs)
+}
+
+/// Builds state from the pull request alone: what its comments and its description prove.
+pub fn rebuilt(ports: &Ports<'_>, setup: &Setup<'_>, obs: &Observation) -> Result<Summary, EngineError> {
+    let mut summary = fresh_summary(&setup.pr, obs);
+    survey::digest(ports, setup, &mut summary, obs.clone(), Depth::Full)?;
+    let notes = crate::review::trust::notes(obs, setup.rules, setup.policy);
+    rebuild::rebuild(&mut summary, obs, &notes, setup.policy);
+    super::reprove::reprove(ports, &mut summary, obs)?;
+    Ok(summary)
+}
+
+/// R30: HEAD is the pull request's head, nothing staged, nothing modified; commits of ours that wait are no obstacle.
+pub(super) fn may_start(
+    ports: &Ports<'_>,
+    setup: &Setup<'_>,
+    summary: &Summary,
+    head: &Sha,
+) -> Result<(), EngineError> {
+    let facts = ports.tree.facts()?;
+    clean(&facts, setup)?;
+    let of = |outcomes: &[RoundOutcome]| {
+        let here = |round: &&RoundRecord| round.head_after.as_ref() == Some(&facts.head);
+        summary.rounds.iter().find(|round| here(round) && outcomes.contains(&round.outcome))
+    };
+    let pushed = of(&[RoundOutcome::Pushed]).is_some();
+    if &facts.head == head || (pushed && ports.tree.is_ancestor(head, &facts.head)? == Some(true)) {
+        return Ok(());
+    }
+    // Commits of ours that wait are replayed where somebody pushed meanwhile.
+    if of(&[RoundOutcome::Committed, RoundOutcome::Red]).is_some()
+        && let Some(first) = unpushed(summary).next()
+        && ports.tree.fetch(head)?
+        && ports.tree.is_ancestor(&first.head_before, head)? == Some(true)
+    {
+        return Ok(());
+    }
+    let there = ports.tree.fetch(head)?;
+    let (ahead, behind) = if there {
+        (ports.tree.is_ancestor(head, &facts.head)?, ports.tree.is_ancestor(&facts.head, head)?)
+    } else {
+        (None, None)
+    };
+    let (how, mend) = match (ahead, behind) {
+        (Some(true), _) => ("ahead of", "push it first: `git push`"),
+        (_, Some(true)) => ("behind", "pull it first: `git pull --ff-only`"),
+        (Some(false), Some(false)) => {
+            ("diverged from", "bring both together first: `git pull --rebase`, then `git push`")
+        }
+        _ => ("not", "fetch it first: `git fetch`"),
+    };
+    let why = format!("HEAD {} is {how} the pull request's head {}", facts.head.short(), head.short());
+    Err(EngineError::usage(why, mend))
+}
+
+fn clean(facts: &LocalFacts, setup: &Setup<'_>) -> Result<(), EngineError> {
+    if let Some(operation) = &facts.operation {
+        return Err(EngineError::usage(format!("a {operation} is under way"), "finish or abort it first"));
+    }
+    match &facts.branch {
+        None => {
+            let mend = format!("check the branch out: `git switch {}`", setup.branch);
+            return Err(EngineError::usage("HEAD is detached", mend));
+        }
+        Some(branch) if branch != &setup.branch => {
+            let why = format!("HEAD is on `{branch}`, the pull request's branch is `{}`", setup.branch);
+            return Err(EngineError::usage(why, format!("`git switch {}`", setup.branch)));
+        }
+        Some(_) => {}
+    }
+    if facts.staged {
+        return Err(EngineError::usage("changes are staged", "commit or unstage them first"));
+    }
+    if let Some(first) = facts.modified.first() {
+        let why = format!("{} tracked file(s) are modified, for example {first}", facts.modified.len());
+        return Err(EngineError::usage(why, "commit them or `git stash` first"));
+    }
+    Ok(())
+}
