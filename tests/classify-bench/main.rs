@@ -33,7 +33,13 @@ const AUTHORS: [(&str, Channel); 6] = [
 fn main() -> ExitCode {
     let quick = std::env::args().any(|arg| arg == "--quick");
     let long = std::env::args().any(|arg| arg == "--long");
-    let budget = Duration::from_millis(if quick { 60 } else if long { 3_000 } else { 400 });
+    let budget = Duration::from_millis(if quick {
+        60
+    } else if long {
+        3_000
+    } else {
+        400
+    });
     let only = std::env::args().skip(1).find(|arg| !arg.starts_with("--"));
     let wanted = |name: &str| only.as_deref().is_none_or(|only| name.contains(only));
     let rules = Rules::compile(builtin(), &[], &BTreeMap::new()).expect("the built-in rules compile");
@@ -65,7 +71,8 @@ fn corpus(rules: &Rules, name: &str, lines: &[String], budget: Duration) -> bool
         .map(|row| {
             let login = row["login"].as_str().unwrap_or("ghost");
             let channel = serde_json::from_value(row["channel"].clone()).expect("a channel");
-            let kind = if login.ends_with("[bot]") || login == "Copilot" { AccountKind::Bot } else { AccountKind::Person };
+            let kind =
+                if login.ends_with("[bot]") || login == "Copilot" { AccountKind::Bot } else { AccountKind::Person };
             (Login::new(login), kind, channel, row["body"].as_str().unwrap_or(""), row["path"].as_str())
         })
         .collect();
@@ -94,7 +101,11 @@ fn corpus(rules: &Rules, name: &str, lines: &[String], budget: Duration) -> bool
         black_box(classify_stream(stream.as_bytes(), rules));
     });
     let streamed = rate(stream.len(), whole);
-    println!("{:<28} {streamed:>7.1} MB/s  (JSON lines in, JSON lines out, {} bytes)", format!("{name}, stream"), stream.len());
+    println!(
+        "{:<28} {streamed:>7.1} MB/s  (JSON lines in, JSON lines out, {} bytes)",
+        format!("{name}, stream"),
+        stream.len()
+    );
     speed >= FLOOR && streamed >= FLOOR
 }
 
@@ -157,9 +168,11 @@ fn hostile(rules: &Rules, name: &str, shape: Shape, budget: Duration) -> bool {
     for (login, channel) in AUTHORS {
         let account = if login.ends_with("[bot]") { AccountKind::Bot } else { AccountKind::Person };
         let who = Login::new(login);
-        let time = |body: &String, budget| best(budget, || {
-            black_box(classify(rules, &CommentInput::new(&who, account, channel, body)));
-        });
+        let time = |body: &String, budget| {
+            best(budget, || {
+                black_box(classify(rules, &CommentInput::new(&who, account, channel, body)));
+            })
+        };
         let mut times: Vec<Duration> = bodies.iter().map(|body| time(body, budget / 4)).collect();
         let speed = rate(bodies.last().map_or(0, String::len), times[times.len() - 1]);
         if speed < slowest.0 {

@@ -346,7 +346,8 @@ impl Reviewer {
         for s in &mut signals {
             s.slot = s.pattern.as_ref().map_or(0, |p| texts.add(p));
         }
-        let closing = |c: &super::rules::ClosingRule| Ok(Closing { is: c.is, pattern: regex(from, &c.name, &c.pattern)? });
+        let closing =
+            |c: &super::rules::ClosingRule| Ok(Closing { is: c.is, pattern: regex(from, &c.name, &c.pattern)? });
         let closings: Vec<Closing> = each(&file.closing, closing)?;
         let mut ends = Group::default();
         closings.iter().for_each(|c| {

@@ -146,8 +146,7 @@ impl Case<'_> {
                 self.found(&part, level).into_iter().collect()
             }
             ReplyVerdict::Unclear => {
-                let level =
-                    self.author.decide(masked, &self.page.hidden).filter(|l| l.decided_by == DecidedBy::Tagged);
+                let level = self.author.decide(masked, &self.page.hidden).filter(|l| l.decided_by == DecidedBy::Tagged);
                 level.and_then(|level| self.found(&part, level)).into_iter().collect()
             }
         }

@@ -170,9 +170,8 @@ pub(super) fn closing(reviewer: &Reviewer, words: &mut Words<'_>) -> Option<Clos
     if reviewer.closings.is_empty() {
         return None;
     }
-    let spoken = |index: &usize| {
-        words.is_own(*index, Quotes::Drop) && !page.text(&page.lines[*index]).trim().is_empty()
-    };
+    let spoken =
+        |index: &usize| words.is_own(*index, Quotes::Drop) && !page.text(&page.lines[*index]).trim().is_empty();
     let ends = [(0..page.lines.len()).rev().find(spoken), (0..page.lines.len()).find(spoken)];
     for index in ends.into_iter().flatten() {
         let raw = page.text(&page.lines[index]);
@@ -261,4 +260,3 @@ pub fn reaction_signal(rules: &Rules, login: &Login, content: &str) -> Option<(S
     let rule = reviewer.reactions.iter().find(|r| r.content == content)?;
     Some((reviewer.name.clone(), signal(rule.is, Facts::default(), None, true)?))
 }
-
