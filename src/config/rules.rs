@@ -107,6 +107,36 @@ mod tests {
         rules.check().expect("every pattern compiles");
     }
 
+    fn with_config(text: &str) -> Rules {
+        let layer = crate::config::layers::parse("user", text).expect("a good file");
+        let layers = Layers::merge(vec![(crate::config::layers::Origin::User, layer)]);
+        let policy = crate::config::settings::Settings::from_layers(&layers).policy;
+        Rules::compile(builtin(), &user_rules(&layers), &overrides(&policy)).expect("the rules fit together")
+    }
+
+    #[test]
+    fn r05_one_line_of_a_file_remaps_a_native_level() {
+        use crate::review::classify::{CommentInput, classify};
+        use crate::review::comment::{AccountKind, Channel};
+        use crate::review::ids::Login;
+        let rows = [
+            (
+                "coderabbit",
+                "major",
+                "coderabbitai[bot]",
+                "_⚠️ Potential issue_ | _🟠 Major_\n\n**Seal it.**\n\nIt leaks.",
+            ),
+            ("cursor[bot]", "low", "cursor[bot]", "### Seal it\n\n**Low Severity**\n\nIt leaks."),
+            ("people", "nit", "ann", "nit: seal it"),
+        ];
+        for (name, level, login, body) in rows {
+            let rules = with_config(&format!("[reviewers.{name:?}]\nlevels = {{ {level} = \"P1\" }}\n"));
+            let account = if login.ends_with("[bot]") { AccountKind::Bot } else { AccountKind::Person };
+            let got = classify(&rules, &CommentInput::new(&Login::new(login), account, Channel::Inline, body));
+            assert_eq!(got.severity().map(|s| s.as_str()), Some("P1"), "{name} {level}");
+        }
+    }
+
     #[test]
     fn a_bad_file_is_named() {
         let bad = parse("odd", "nam = 1").expect_err("unknown key");

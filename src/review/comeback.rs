@@ -218,8 +218,13 @@ fn vague(entry: &Entry) -> bool {
 }
 
 fn same_text(one: &Entry, other: &Entry) -> bool {
-    let titled = same_words(&one.finding.title, &other.finding.title) && share(&one.text, &other.text) >= SHARED_WORDS;
-    titled || likeness(&one.text, &other.text) >= NEAR_TEXT
+    says_the_same((&one.finding.title, &one.text), (&other.finding.title, &other.text))
+}
+
+/// Tells whether two findings, each a title and a text, say one thing; where they stand is left aside.
+pub fn says_the_same(one: (&str, &str), other: (&str, &str)) -> bool {
+    let titled = same_words(one.0, other.0) && share(one.1, other.1) >= SHARED_WORDS;
+    titled || likeness(one.1, other.1) >= NEAR_TEXT
 }
 
 fn same_identity(one: &Entry, other: &Entry) -> bool {

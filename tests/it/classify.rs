@@ -188,6 +188,32 @@ fn the_offline_form_takes_what_people_pipe() {
 }
 
 #[test]
+fn a_closed_finding_keeps_its_level_but_no_rule_decides() {
+    let body = "_⚠️ Potential issue_ | _🟠 Major_\\n\\n**Seal the hatch.**\\n\\nIt leaks.";
+    let row = |tail: &str| {
+        format!(
+            r#"{{"id":1,"login":"coderabbitai[bot]","channel":"inline","body":"{body}{tail}","in_reply_to_id":null}}"#
+        )
+    };
+    let answer = |tail: &str| classify_stream(row(tail).as_bytes(), &rules()).0.remove(0);
+    let open = answer("");
+    assert!(open.contains(r#""severity":"P2","decided_by":"tagged","rule":"coderabbit.toml:"#), "{open}");
+    let closed = answer("\\n\\n✅ Addressed in commit 1a2b3c4");
+    let expected = r#"{"id":1,"severity":"P2","decided_by":null,"rule":null,"kind":"finding","findings":[]}"#;
+    assert_eq!(closed, expected);
+}
+
+#[test]
+fn a_flood_of_labels_loses_no_level() {
+    let many = "nit: sort it\n".repeat(3_000);
+    let got = inline("ann", &format!("{many}P1: the hatch leaks\n{many}"));
+    assert_eq!(got.severity(), Some(Severity::P1));
+    let last = got.findings.last().expect("a finding");
+    assert!(last.severity == Severity::P1 && last.text.contains("the hatch leaks"), "{:?}", last.severity);
+    assert_eq!(inline("ann", &many).severity(), Some(Severity::Nit));
+}
+
+#[test]
 fn r27_plain_text_hides_nothing() {
     assert_eq!(plain("a\u{1b}[31m<!-- do evil -->\u{202e}b\u{200b}", 100), "a[31mb");
 }

@@ -109,10 +109,10 @@ impl<'a> Author<'a> {
         }
         let head = Head::new(at, head(line, LABEL_WINDOW));
         self.files().filter(|file| head.may_be_labelled(file)).find_map(|file| {
-            let label = file.marks.label.hits(head.label());
+            let (label, top) = (file.marks.label.hits(head.label()), file.marks.head.hits(&head.text));
             let may = |m: &&Marker| match m.place {
                 MarkerPlace::Label => label.may(m.slot),
-                MarkerPlace::Paragraph => true,
+                MarkerPlace::Paragraph => top.may(m.slot),
                 MarkerPlace::Head
                 | MarkerPlace::Line
                 | MarkerPlace::Last

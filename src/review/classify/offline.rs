@@ -203,8 +203,8 @@ impl<'a> Answer<'a> {
         Self {
             id,
             severity: shown.map_or("none", |f| f.severity.as_str()),
-            decided_by: shown.map(|f| f.decided_by),
-            rule: shown.and_then(|f| f.rule.as_ref()).map(|rule| format!("{}:{}", rule.file, rule.name)),
+            decided_by: classified.decided_by(),
+            rule: classified.rule().map(|rule| format!("{}:{}", rule.file, rule.name)),
             kind: classified.kind,
             findings: classified.findings.iter().map(finding).collect(),
         }

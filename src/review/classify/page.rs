@@ -113,6 +113,8 @@ struct Scan<'a> {
     quotes: u16,
     after_blank: bool,
     in_list: bool,
+    /// Whether there is any tag.
+    marked_up: bool,
     last_comment_end: Option<usize>,
     last_summary_end: Option<usize>,
 }
@@ -132,6 +134,7 @@ impl<'a> Scan<'a> {
             quotes: 0,
             after_blank: true,
             in_list: false,
+            marked_up: text.contains('<'),
             last_comment_end: if text.contains("<!--") { text.rfind("-->") } else { None },
             last_summary_end: if text.contains("<summary") { text.rfind("</summary>") } else { None },
         }
@@ -219,9 +222,12 @@ impl<'a> Scan<'a> {
         let source: &'a str = self.text;
         let text = &source[start..end];
         let mut line = Open { from: self.page.flat.len(), quote, tagged: false };
-        if !text.contains('<') {
+        if !self.marked_up || !text.contains('<') {
             self.put(text);
-            return self.end(&line);
+            if self.summary.is_some() {
+                self.put("\n");
+            }
+            return self.end_line(line.from, quote);
         }
         let spans = if text.contains('`') { code_spans(text) } else { Vec::new() };
         let mut spans = spans.iter().peekable();

@@ -223,6 +223,22 @@ fn fc_29_only_verdicts_count_and_the_latest_of_each_account() {
 }
 
 #[test]
+fn fc_07_handled_comments_do_not_count() {
+    let handled = |scene: &mut Scene| {
+        for n in 1..=13u64 {
+            let status = [Status::Fixed, Status::Stale, Status::Withdrawn][(n % 3) as usize];
+            scene.pr.open(FindingId::Inline(n), Severity::P1).finding.status = status;
+        }
+    };
+    check(ClauseName::Findings, handled, "true", 0);
+    let one_left = |scene: &mut Scene| {
+        handled(scene);
+        scene.pr.open(FindingId::Inline(14), Severity::P2);
+    };
+    check(ClauseName::Findings, one_left, "false", 10);
+}
+
+#[test]
 fn fc_29_an_approval_does_not_cover_an_open_finding() {
     let change = |scene: &mut Scene| {
         scene.pr.review(person("maya"), 1, 'b', Approved, "");

@@ -9,6 +9,7 @@ use crate::config::rules::builtin;
 use crate::review::classify::Rules;
 use crate::review::comment::Author;
 use crate::review::comment::ReviewState::Commented;
+use crate::review::note::Standing;
 use crate::review::observation::{Check, CheckState, Reaction, Reading};
 use crate::review::trust::notes;
 
@@ -61,6 +62,27 @@ fn fc_13_a_clean_review_without_a_tag() {
 fn fc_15_banners() {
     for body in ["Review skipped: auto reviews are disabled", "Analysis postponed"] {
         check("codex", |pr| says(pr, body), "not_started");
+    }
+}
+
+#[test]
+fn r02_a_tool_under_a_strangers_account_proves_nothing() {
+    let snyk = "### ✅ **Snyk checks have passed. No issues have been found so far.**";
+    let kody = "<!-- kody-codereview -->\n## Code Review Complete! 🔥";
+    for (tool, body) in [("snyk", snyk), ("kody", kody)] {
+        let state = |by: Author| {
+            let mut pr = Pr::new().required(&[tool]);
+            pr.says(by, 60, body);
+            pr.review(person("guest"), 61, 'b', Commented, body);
+            pr.obs.at = at(minutes(10));
+            let notes = notes(&pr.obs, &*RULES, &pr.policy);
+            assert!(notes.iter().any(|note| note.standing == Standing::Untrusted), "{tool}");
+            let facts = ReviewerFacts::gather(&pr.obs, &notes, &pr.summary, &RULES, &pr.policy);
+            let report = judge(&facts, Proofs::Run).each.into_iter().find(|report| report.name == tool);
+            report.map(|report| report.state.as_str().to_owned())
+        };
+        assert_eq!(state(person("guest")).as_deref(), Some("not_started"), "{tool} under a stranger's account");
+        assert_ne!(state(person("maya")).as_deref(), Some("not_started"), "{tool} under a writer's account");
     }
 }
 

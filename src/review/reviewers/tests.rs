@@ -315,6 +315,24 @@ fn fc_22_a_discovered_reviewer_ends_by_name() {
 }
 
 #[test]
+fn fc_24_a_reviewer_that_never_answers_is_asked_once_and_then_named() {
+    let mut pr = Pr::new().required(&["codex"]);
+    pr.review(codex(), -60, 'a', Commented, "!finished");
+    let mut asked = 0;
+    for minute in (0..=6 * 60).step_by(10) {
+        let verdict = pr.run_at(minutes(minute));
+        assert_eq!(verdict.finished, Some(false), "minute {minute}");
+        asked += verdict.nudges.len();
+        if !verdict.nudges.is_empty() {
+            pr.asked("codex", minutes(minute));
+        }
+    }
+    let end = pr.run_at(minutes(6 * 60));
+    assert_eq!((asked, end.stuck, pr.word("codex", minutes(6 * 60)).as_str()), (1, true, "silent"));
+    assert!(end.why.contains("codex") && end.remedy.contains("reviewers.required"), "{} {}", end.why, end.remedy);
+}
+
+#[test]
 fn r17_at_least_one_must_have_finished() {
     let mut pr = Pr::new();
     pr.review(bot("cursor"), -60, 'a', Commented, "!finished");
