@@ -60,18 +60,33 @@ pub(crate) struct Desk {
 pub(crate) fn desk(cx: &Context, command: &str) -> Result<Desk, Failure> {
     let place = place::place(&cx.global)?;
     let api = place::connect(&place, &cx.global, cx.clock.clone())?;
-    let (meant, obs, default_file) = read(cx, &place, &api)?;
+    let (meant, obs, force) = read(cx, &place, &api)?;
     let pr = PrRef { host: place.host.clone(), slug: meant.slug.clone(), number: meant.number };
     store::remember_pull(place.tree.common_dir(), &place.host, &place.remote_branch, &meant.slug, meant.number);
-    let (layers, notes) = layers(place.tree.common_dir(), &place.found.toplevel, default_file.as_deref())?;
-    let settings = Settings::from_layers(&layers);
-    let rules = rules(&layers)?;
-    let guard = guard(&settings)?;
+    let Force { settings, rules, guard, notes } = force;
     let branch = obs.pr.head_branch.clone();
     let place = Place { tree: place.tree.for_pr(&place.remote, &branch)?, ..place };
     let forge = Github::new(api, pr.clone(), write_gap(cx));
     let store = FileStore::new(place.tree.common_dir(), &place.found.toplevel, pr.clone(), command)?;
     Ok(Desk { place, pr, settings, rules, guard, forge, store, obs, notes })
+}
+
+/// What is in force for a pull request, made ready.
+struct Force {
+    settings: Settings,
+    rules: Rules,
+    guard: Guard,
+    notes: Vec<String>,
+}
+
+impl Force {
+    fn new(place: &Place, default_file: Option<&str>) -> Result<Self, Failure> {
+        let (layers, notes) = layers(place.tree.common_dir(), &place.found.toplevel, default_file)?;
+        let settings = Settings::from_layers(&layers);
+        let rules = rules(&layers)?;
+        let guard = guard(&settings)?;
+        Ok(Self { settings, rules, guard, notes })
+    }
 }
 
 /// A loopback forge is a test's or the demo's and counts no writes.
@@ -81,8 +96,9 @@ fn write_gap(cx: &Context) -> Duration {
     if local { Duration::ZERO } else { WRITE_GAP }
 }
 
-/// Finds the pull request and reads it, side by side where the pull request is known from before.
-fn read(cx: &Context, place: &Place, api: &Arc<Api>) -> Result<(Meant, Observation, Option<String>), Failure> {
+/// Finds the pull request and reads it, side by side where the pull request is known from before. What needs only the
+/// default branch's file or nothing from the forge is made ready in the meantime.
+fn read(cx: &Context, place: &Place, api: &Arc<Api>) -> Result<(Meant, Observation, Force), Failure> {
     let named = place::named(place, &cx.global)?;
     let remembered = store::recall_pull(place.tree.common_dir(), &place.host, &place.remote_branch)
         .filter(|(slug, _)| place.slugs.iter().any(|known| known.same(slug)))
@@ -98,23 +114,25 @@ fn read(cx: &Context, place: &Place, api: &Arc<Api>) -> Result<(Meant, Observati
         Ok(Github::new(api.clone(), pr, Duration::ZERO).observe(depth)?)
     };
     let question = place.question();
-    let (obs, found, file) = std::thread::scope(|scope| {
+    let (obs, found, force) = std::thread::scope(|scope| {
         let obs = scope.spawn(|| observe(&meant));
         let found = (!checked).then(|| scope.spawn(|| place::find(&question, api)));
+        scope.spawn(|| place.tree.ask_ahead(&place.remote));
         let file = api.contents(&meant.slug, CONFIG_FILE, None);
+        let force = file.map_err(Failure::from).and_then(|file| Force::new(place, file.as_deref()));
         let joined = |handle: Result<Result<Observation, Failure>, _>| handle.unwrap_or_else(|_| Err(broken()));
         let found = found.map(|handle| handle.join().unwrap_or_else(|_| Err(broken())));
-        (joined(obs.join()), found, file)
+        (joined(obs.join()), found, force)
     });
     match found {
         Some(Err(failure)) => return Err(failure),
         Some(Ok(now)) if now != meant => {
             let file = api.contents(&now.slug, CONFIG_FILE, None)?;
-            return Ok((now.clone(), observe(&now)?, file));
+            return Ok((now.clone(), observe(&now)?, Force::new(place, file.as_deref())?));
         }
         Some(Ok(_)) | None => {}
     }
-    Ok((meant, obs?, file?))
+    Ok((meant, obs?, force?))
 }
 
 fn broken() -> Failure {

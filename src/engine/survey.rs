@@ -1,10 +1,11 @@
 //! One look: read everything, classify, map anchors, absorb, judge the reviewers. Writes nothing.
 
-use std::collections::btree_map::Entry as Slot;
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 use super::{EngineError, Ports, Setup, push};
-use crate::ports::Depth;
+use crate::ports::{Depth, GitError};
 use crate::review::absorb::{self, Seen, Untrusted};
 use crate::review::anchor::{self, Located, Place, Undone};
 use crate::review::diff::FileDiff;
@@ -241,7 +242,7 @@ fn locate_all(
         return Ok(located);
     }
     let mut diffs: BTreeMap<Sha, Option<Vec<FileDiff>>> = BTreeMap::new();
-    let mut files: BTreeMap<(Sha, RepoPath), Option<String>> = BTreeMap::new();
+    let files = Files { ports, known: RefCell::default(), failed: RefCell::default() };
     for (id, made_on, place) in places {
         if !diffs.contains_key(&made_on) {
             let known = &made_on == head || ports.tree.fetch(&made_on)?;
@@ -253,30 +254,47 @@ fn locate_all(
             located.insert(id, Located::Unsure { because });
             continue;
         };
-        let mut text = |sha: &Sha, path: &RepoPath| -> Result<Option<String>, EngineError> {
-            let key = (sha.clone(), path.clone());
-            if !files.contains_key(&key) {
-                let bytes = ports.tree.file_at(sha, path)?;
-                files.insert(key.clone(), bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()));
-            }
-            Ok(files.get(&key).cloned().flatten())
-        };
-        let then = text(&made_on, &place.path)?;
-        let mut now = BTreeMap::new();
+        let then = files.text(&made_on, &place.path);
+        // The place's own file under its names, and the changed files into which a block may have been moved.
         let renamed = diff.iter().filter(|file| file.old_path.as_ref() == Some(&place.path));
-        for path in renamed.filter_map(|file| file.new_path.clone()).chain([place.path.clone()]) {
-            let content = text(head, &path)?;
-            now.insert(path, content);
-        }
-        // A block that was moved into another changed file is found there.
-        for path in diff.iter().filter_map(|file| file.new_path.clone()).take(MOVED_INTO) {
-            if let Slot::Vacant(slot) = now.entry(path) {
-                let content = text(head, slot.key())?;
-                slot.insert(content);
-            }
-        }
-        let answer = anchor::locate(&place, diff, then.as_deref(), |path| now.get(path).cloned().flatten());
+        let own: BTreeSet<&RepoPath> = renamed.filter_map(|file| file.new_path.as_ref()).chain([&place.path]).collect();
+        let moved_into = |path: &RepoPath| {
+            diff.iter().filter_map(|file| file.new_path.as_ref()).take(MOVED_INTO).any(|changed| changed == path)
+        };
+        let now = |path: &RepoPath| {
+            if own.contains(path) || moved_into(path) { files.text(head, path) } else { None }
+        };
+        let answer = anchor::locate(&place, diff, then.as_deref(), |path| now(path).map(|text| text.to_string()));
+        files.failure()?;
         located.insert(id, answer);
     }
     Ok(located)
+}
+
+/// Texts of files, read once each. A failure to read is kept until it is asked for.
+struct Files<'a> {
+    ports: &'a Ports<'a>,
+    known: RefCell<BTreeMap<Sha, BTreeMap<RepoPath, Option<Rc<str>>>>>,
+    failed: RefCell<Option<GitError>>,
+}
+
+impl Files<'_> {
+    fn text(&self, sha: &Sha, path: &RepoPath) -> Option<Rc<str>> {
+        if let Some(text) = self.known.borrow().get(sha).and_then(|files| files.get(path)) {
+            return text.clone();
+        }
+        let text = match self.ports.tree.file_at(sha, path) {
+            Ok(bytes) => bytes.map(|bytes| Rc::from(String::from_utf8_lossy(&bytes))),
+            Err(error) => {
+                self.failed.borrow_mut().get_or_insert(error);
+                None
+            }
+        };
+        self.known.borrow_mut().entry(sha.clone()).or_default().insert(path.clone(), text.clone());
+        text
+    }
+
+    fn failure(&self) -> Result<(), GitError> {
+        self.failed.borrow_mut().take().map_or(Ok(()), Err)
+    }
 }

@@ -146,6 +146,9 @@ impl GitWorktree {
     }
 
     fn head(&self) -> Result<Head, GitError> {
+        if let Some(head) = self.head_by_library() {
+            return Ok(head);
+        }
         let name = self.git.call("read HEAD").args(["symbolic-ref", "--quiet", "--short", "HEAD"]).run()?;
         let name = String::from_utf8_lossy(&name.stdout).trim_end_matches('\n').to_owned();
         let sha = self.git.call("read HEAD").args(["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]).run()?;
@@ -155,6 +158,20 @@ impl GitWorktree {
             (false, None) => Ok(Head::Unborn(name)),
             (true, Some(sha)) => Ok(Head::Detached(sha)),
             (true, None) => Err(failed("read HEAD", "it names neither a branch nor a commit")),
+        }
+    }
+
+    /// Reads HEAD without a process; whatever is unusual about it is left to git.
+    fn head_by_library(&self) -> Option<Head> {
+        let repo = self.lib()?;
+        let head = repo.find_reference("HEAD").ok()?;
+        let sha = Sha::parse(&head.peel_to_commit().ok()?.id().to_string()).ok()?;
+        match head.kind()? {
+            git2::ReferenceType::Symbolic => {
+                let name = head.symbolic_target().ok()??.strip_prefix("refs/heads/")?.to_owned();
+                Some(Head::Branch { name, sha })
+            }
+            git2::ReferenceType::Direct => Some(Head::Detached(sha)),
         }
     }
 

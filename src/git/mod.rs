@@ -15,7 +15,7 @@ mod status;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::sync::Mutex;
+use std::sync::{Mutex, OnceLock};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use secrecy::SecretString;
@@ -50,6 +50,8 @@ pub struct GitWorktree {
     /// False where libgit2 cannot read the repository's formats.
     libgit2: bool,
     push: Option<Push>,
+    /// A remote and its push address, asked before the branch was known.
+    asked: OnceLock<(String, String)>,
     watched: Vec<Utf8PathBuf>,
     identity: (String, String),
     seen: Mutex<BTreeMap<String, picture::Seen>>,
@@ -65,13 +67,12 @@ impl GitWorktree {
     /// Opens it with another git program.
     pub fn open_using(program: impl Into<OsString>, dir: &Utf8Path) -> Result<Self, GitError> {
         let mut git = Git::new(program, dir);
-        let place = |what: &str| git.call(format!("open the repository at {dir}")).args(["rev-parse", what]).line();
-        let toplevel = Utf8PathBuf::from(place("--show-toplevel")?);
+        let [toplevel, git_dir, common_dir] = places(&git, dir)?;
+        let toplevel = Utf8PathBuf::from(toplevel);
         if toplevel.as_str().is_empty() {
             return Err(failed(format!("open the repository at {dir}"), "it has no worktree"));
         }
-        let git_dir = absolute(dir, &place("--absolute-git-dir")?);
-        let common_dir = absolute(dir, &place("--git-common-dir")?);
+        let (git_dir, common_dir) = (absolute(dir, &git_dir), absolute(dir, &common_dir));
         git.set_dir(&toplevel);
         let libgit2 = git2::Repository::open(&toplevel).is_ok();
         Ok(Self {
@@ -81,11 +82,21 @@ impl GitWorktree {
             common_dir,
             libgit2,
             push: None,
+            asked: OnceLock::new(),
             watched: Vec::new(),
             identity: ("pushback".to_owned(), "pushback@localhost".to_owned()),
             seen: Mutex::default(),
             asides: Mutex::default(),
         })
+    }
+
+    /// Asks for a remote's push address ahead of `for_pr`, beside other work; a failure is found again there.
+    pub fn ask_ahead(&self, remote: &str) {
+        if !remote.starts_with('-')
+            && let Ok(url) = self.push_url(remote)
+        {
+            let _ = self.asked.set((remote.to_owned(), url));
+        }
     }
 
     /// Names the remote and the branch of the pull request; its address is fixed from here on.
@@ -95,8 +106,14 @@ impl GitWorktree {
             return Err(failed(what, "a name must not begin with a dash"));
         }
         let full = format!("refs/heads/{branch}");
-        self.git.call(&what).args(["check-ref-format", &full]).ok().map_err(|_| failed(&what, "no branch name"))?;
-        let url = self.push_url(remote)?;
+        // What libgit2 accepts git accepts; git has the last word on the rest.
+        if !git2::Reference::is_valid_name(&full) {
+            self.git.call(&what).args(["check-ref-format", &full]).ok().map_err(|_| failed(&what, "no branch name"))?;
+        }
+        let url = match self.asked.take() {
+            Some((asked, url)) if asked == remote => url,
+            _ => self.push_url(remote)?,
+        };
         self.push = Some(Push { remote: remote.to_owned(), branch: branch.to_owned(), url });
         Ok(self)
     }
@@ -140,6 +157,20 @@ impl GitWorktree {
     pub fn is_shallow(&self) -> bool {
         self.common_dir.join("shallow").exists()
     }
+}
+
+/// Asks git for the top of the worktree, its own folder and the shared one.
+fn places(git: &Git, dir: &Utf8Path) -> Result<[String; 3], GitError> {
+    const ASKED: [&str; 3] = ["--show-toplevel", "--absolute-git-dir", "--git-common-dir"];
+    let call = || git.call(format!("open the repository at {dir}"));
+    let all = call().args(["rev-parse"].iter().chain(&ASKED)).line()?;
+    let lines: Vec<String> = all.split('\n').map(str::to_owned).collect();
+    if let Ok(three) = <[String; 3]>::try_from(lines) {
+        return Ok(three);
+    }
+    // A path with a line break in it, or none at all: asked one by one.
+    let one = |what: &str| call().args(["rev-parse", what]).line();
+    Ok([one(ASKED[0])?, one(ASKED[1])?, one(ASKED[2])?])
 }
 
 fn absolute(dir: &Utf8Path, path: &str) -> Utf8PathBuf {

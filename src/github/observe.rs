@@ -125,16 +125,29 @@ impl Github {
         }
         let known = known.filter(|_| !changed);
         let quiet = !changed && known.is_some();
-        let (mut said, second) = self.second(first, &pull, plan.as_ref(), known)?;
-        let threads = self.fitting(&mut said.0, second.threads)?;
-        let pull = if quiet {
-            pull
-        } else {
-            let after = self.convert_pull(&self.pull()?.value)?;
-            if after.head != pull.head || after.base != pull.base {
-                return Ok(None);
+        // Comments and threads that are here already are covered by a look at the head that starts now, beside the rest.
+        let beside = !quiet && first.threads.is_some();
+        let (second, after) = thread::scope(|scope| {
+            let after = beside.then(|| scope.spawn(|| self.pull()));
+            let second = self.second(first, &pull, plan.as_ref(), known);
+            (second, after.map(joined))
+        });
+        let (mut said, second) = second?;
+        let (threads, again) = self.fitting(&mut said.0, second.threads)?;
+        let after = match after {
+            _ if quiet => None,
+            Some(after) if !again => Some(after?),
+            _ => Some(self.pull()?),
+        };
+        let pull = match after {
+            None => pull,
+            Some(after) => {
+                let after = self.convert_pull(&after.value)?;
+                if after.head != pull.head || after.base != pull.base {
+                    return Ok(None);
+                }
+                after
             }
-            after
         };
         let since = plan.map(|plan| plan.since);
         let (said, account) = said;
@@ -216,14 +229,15 @@ impl Github {
 
     /// Reads comments and threads again until they tell of the same comments. A comment that only one of them knows
     /// was just made or deleted, or a page was cut; one that stays missing from the list is an incomplete read.
-    fn fitting(&self, said: &mut Said, mut threads: Vec<KeptThread>) -> Result<Vec<Thread>, Fault> {
+    /// Tells too whether anything was read again.
+    fn fitting(&self, said: &mut Said, mut threads: Vec<KeptThread>) -> Result<(Vec<Thread>, bool), Fault> {
         for turn in 1.. {
             let listed: BTreeSet<u64> = said.inline.iter().map(|comment| comment.id).collect();
             let turned: Vec<Thread> = threads.iter().filter_map(KeptThread::thread).collect();
             let told: BTreeSet<u64> = turned.iter().flat_map(|thread| thread.comments.iter().copied()).collect();
             if listed == told || (turn == FITS && told.is_subset(&listed)) {
                 self.api.keep(&self.name("threads"), threads);
-                return Ok(turned);
+                return Ok((turned, turn > 1));
             }
             if turn == FITS {
                 break;

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::anchor::{Located, Place};
-use super::comeback::{self, Relation};
+use super::comeback::{self, Near, Relation};
 use super::commands::{self, Obeyed};
 use super::comment::{Channel, Comment};
 use super::ids::{FindingId, Login, RepoPath, Sha};
@@ -111,8 +111,9 @@ pub fn absorb(summary: &mut Summary, seen: &Seen<'_>) -> Absorbed {
     take_places(summary, &view, &mut out);
     take_deletions(summary, &view, &mut out);
     let mut unsaid = Vec::new();
+    let mut near = Near::new(summary);
     for (comment, note) in view.in_order() {
-        unsaid.extend(take_note(summary, &view, comment, note, &mut out));
+        unsaid.extend(take_note(summary, &view, &mut near, (comment, note), &mut out));
     }
     threads::take_replies(summary, &view, &before, &mut out);
     commands::take_commands(summary, &view, &mut out);
@@ -217,8 +218,8 @@ fn vanish(entry: &mut Entry, why: &str, view: &View<'_>, out: &mut Absorbed) {
 fn take_note<'a>(
     summary: &mut Summary,
     view: &View<'a>,
-    comment: &'a Comment,
-    note: &'a Note,
+    near: &mut Near,
+    (comment, note): (&'a Comment, &'a Note),
     out: &mut Absorbed,
 ) -> Vec<FindingId> {
     if !note.standing.creates_work() {
@@ -238,7 +239,7 @@ fn take_note<'a>(
         if summary.comments.contains_key(&id) {
             update(summary, &told, id, out);
         } else if !answers_its_own(summary, view, comment, note, &found) {
-            insert(summary, &told, id, out);
+            insert(summary, &told, near, id, out);
         }
     }
     // Without an edit only our reading has changed, and a closing marker says more than its text.
@@ -313,9 +314,9 @@ fn answers_its_own<'a>(summary: &Summary, view: &View<'a>, comment: &Comment, no
     same || found.decided_by != DecidedBy::Tagged
 }
 
-fn insert(summary: &mut Summary, told: &Told<'_, '_>, id: FindingId, out: &mut Absorbed) {
+fn insert(summary: &mut Summary, told: &Told<'_, '_>, near: &mut Near, id: FindingId, out: &mut Absorbed) {
     let mut entry = build(told, id);
-    let relation = comeback::relate(summary, told.view, &entry);
+    let relation = comeback::relate(summary, told.view, near, &entry);
     comeback::link(summary, told.view, &mut entry, &relation, out);
     let what = match relation {
         Relation::Fresh => What::New,
@@ -326,6 +327,7 @@ fn insert(summary: &mut Summary, told: &Told<'_, '_>, id: FindingId, out: &mut A
     if entry.finding.needs_person {
         out.tell(&entry, What::NeedsPerson);
     }
+    near.add(&entry);
     summary.comments.insert(id, entry);
 }
 

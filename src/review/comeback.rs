@@ -3,6 +3,8 @@
 //! A claim is never lost: of several copies one stays open, and a copy is only as settled as the one that carries it.
 //! Whether an answer is right is not decided here.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use similar::{Algorithm, capture_diff_slices};
 
 use super::absorb::{Absorbed, View, What};
@@ -121,16 +123,47 @@ pub enum Relation {
     },
 }
 
+/// Findings by what can make them one with another: the file they speak of, and the reviewer's own identity.
+#[derive(Default)]
+pub(super) struct Near {
+    by_path: BTreeMap<Option<String>, Vec<FindingId>>,
+    by_identity: BTreeMap<String, Vec<FindingId>>,
+}
+
+impl Near {
+    pub(super) fn new(summary: &Summary) -> Self {
+        let mut near = Self::default();
+        summary.comments.values().for_each(|entry| near.add(entry));
+        near
+    }
+
+    pub(super) fn add(&mut self, entry: &Entry) {
+        let id = entry.finding.id;
+        self.by_path.entry(entry.finding.path.clone()).or_default().push(id);
+        if let Some(identity) = &entry.identity {
+            self.by_identity.entry(identity.clone()).or_default().push(id);
+        }
+    }
+
+    /// Returns all that a finding can be one with, in the order of their ids.
+    fn of(&self, new: &Entry) -> BTreeSet<FindingId> {
+        let by_path = self.by_path.get(&new.finding.path);
+        let by_identity = new.identity.as_ref().and_then(|identity| self.by_identity.get(identity));
+        by_path.into_iter().chain(by_identity).flatten().copied().collect()
+    }
+}
+
 /// Decides what a finding that is seen for the first time is to those that are known.
-pub(super) fn relate(summary: &Summary, view: &View<'_>, new: &Entry) -> Relation {
+pub(super) fn relate(summary: &Summary, view: &View<'_>, near: &Near, new: &Entry) -> Relation {
     let own = view.author(new);
-    let mut older: Vec<&Entry> = summary
-        .comments
-        .values()
+    let mut older: Vec<&Entry> = near
+        .of(new)
+        .iter()
+        .filter_map(|id| summary.comments.get(id))
         .filter(|entry| entry.finding.path == new.finding.path || same_identity(entry, new))
         .filter(|entry| entry.finding.status != Status::Duplicate && view.author(entry) == own)
         .collect();
-    older.sort_by_key(|entry| std::cmp::Reverse(written(view, entry)));
+    older.sort_by_cached_key(|entry| std::cmp::Reverse(written(view, entry)));
     let together = |entry: &&&Entry| review_of(view, entry).is_some_and(|id| review_of(view, new) == Some(id));
     let body_first =
         |entry: &&&Entry| entry.finding.channel != Channel::Inline && new.finding.channel == Channel::Inline;

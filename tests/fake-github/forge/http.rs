@@ -14,6 +14,7 @@ use super::body::Spoiled;
 use super::control;
 use super::faults::{self, What};
 use super::graphql;
+use super::recorder;
 use super::rest;
 use super::shapes;
 use super::state::{Cached, Logged, Quota, State, http_date, parse_time};
@@ -273,7 +274,8 @@ fn answer(shared: &Shared, req: &Req, struck: &[What], prefix: &str) -> Reply {
         reply.set("etag", tag);
     }
     finish(st, req, &mut reply, login.as_deref());
-    let names = struck.iter().map(What::name).collect();
+    let names: Vec<String> = struck.iter().map(What::name).collect();
+    recorder::keep(req, &reply, &names);
     record(st, req, reply.status, login, names);
     st.tick();
     reply

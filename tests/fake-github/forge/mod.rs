@@ -20,6 +20,7 @@ mod graphql;
 mod http;
 mod mutations;
 mod posts;
+mod recorder;
 pub mod records;
 mod rest;
 mod rest_git;
