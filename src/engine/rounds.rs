@@ -19,9 +19,9 @@ use crate::ports::{Depth, Event, Held, Woken};
 use crate::review::gate::LocalHeads;
 use crate::review::ids::Sha;
 use crate::review::observation::{Observation, PrState};
+use crate::review::outbox;
 use crate::review::step::{RunFacts, Situation, Step, next_step};
 use crate::review::summary::{Entry, RoundOutcome, StopReason, Summary, VerifyState};
-use crate::review::outbox;
 
 /// Looks after our push at which the forge may still show the former head.
 const LAG_LOOKS: u32 = 8;
