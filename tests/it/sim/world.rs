@@ -179,6 +179,10 @@ impl World {
             let mut world = world.borrow_mut();
             world.ci = world.rng.chance(25);
             world.schedule(&head);
+            // The first reviews are often there before anybody starts a run.
+            if world.rng.chance(60) {
+                world.advance(Duration::from_secs(500));
+            }
         }
         world
     }
@@ -500,6 +504,10 @@ impl World {
 
     /// We reply or comment.
     pub(crate) fn post(&mut self, root: Option<u64>, body: &str) -> u64 {
+        for marker in pushback::review::marker::parse_all(body) {
+            let there = self.comments.iter().any(|comment| comment.body.contains(marker.key()));
+            assert!(!there, "posted twice: {body}");
+        }
         let id = self.id();
         match root {
             Some(root) => {
