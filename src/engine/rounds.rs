@@ -186,6 +186,11 @@ impl Run<'_> {
             | StopReason::Permission
             | StopReason::CouldNotRead
             | StopReason::Interrupted => return Ok(false),
+            // These follow from what just happened, not from the state: going on would start the next round.
+            StopReason::RejectedRound
+            | StopReason::PushRefused
+            | StopReason::HeadMoved
+            | StopReason::EditorUnavailable => return Ok(false),
             // Success starts the count of rounds anew.
             StopReason::Settled => {
                 summary.used.rounds = 0;
@@ -200,11 +205,7 @@ impl Run<'_> {
             | StopReason::RepeatingRegion
             | StopReason::Contested
             | StopReason::Budget
-            | StopReason::NeedsPerson
-            | StopReason::RejectedRound
-            | StopReason::PushRefused
-            | StopReason::HeadMoved
-            | StopReason::EditorUnavailable => {}
+            | StopReason::NeedsPerson => {}
         }
         if ending.retry.is_some() || self.last_posts == 0 {
             return Ok(false);
