@@ -403,7 +403,12 @@ impl Run<'_> {
                 self.ports.store.save(&self.held, summary)?;
                 Some(Next::Look(Depth::Full))
             }
-            PushEnd::Again => None,
+            PushEnd::Again => {
+                // What somebody pushed has to be seen before anything is verified on top of it.
+                self.pushed = crate::review::step::unpushed(summary).next().map(|round| round.head_before.clone());
+                self.ports.store.save(&self.held, summary)?;
+                Some(Next::Look(Depth::Full))
+            }
             PushEnd::Stop(reason, why) => {
                 Some(Next::End(Ending::new(reason, why, "bring the branch up to date, then run again")))
             }

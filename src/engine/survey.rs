@@ -271,10 +271,13 @@ fn locate_all(
     Ok(located)
 }
 
+/// Texts of one commit's files.
+type Known = BTreeMap<RepoPath, Option<Rc<str>>>;
+
 /// Texts of files, read once each. A failure to read is kept until it is asked for.
 struct Files<'a> {
     ports: &'a Ports<'a>,
-    known: RefCell<BTreeMap<Sha, BTreeMap<RepoPath, Option<Rc<str>>>>>,
+    known: RefCell<BTreeMap<Sha, Known>>,
     failed: RefCell<Option<GitError>>,
 }
 

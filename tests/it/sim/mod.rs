@@ -85,42 +85,46 @@ fn play(seed: u64) {
     let world = World::new(seed);
     let told = world.clone();
     let played = catch_unwind(AssertUnwindSafe(|| play_in(&world, seed)));
-    let always = std::env::var_os("PUSHBACK_SIM_LOG").is_some();
-    if always || played.is_err() {
-        if always || std::env::var_os("PUSHBACK_SIM_SEED").is_some() {
-            let world = told.borrow();
-            for line in &world.log {
-                eprintln!("{line}");
-            }
-            for entry in world.state.iter().flat_map(|state| state.comments.values()) {
-                let f = &entry.finding;
-                eprintln!(
-                    "{} {} {} {:?}:{:?} was {:?} on {:?}: {} | {:?} | {:?}",
-                    f.id,
-                    f.severity,
-                    f.status,
-                    f.path,
-                    f.line,
-                    entry.original_line,
-                    entry.made_on,
-                    f.why,
-                    entry.text,
-                    entry.proof
-                );
-            }
-            for comment in &world.comments {
-                let who = comment.author.as_ref().map_or("", |author| author.login.as_str());
-                eprintln!(
-                    "at {} {:?} {} by {who} re {:?}: {:?}",
-                    comment.created_at, comment.channel, comment.id, comment.in_reply_to, comment.body
-                );
-            }
-            eprintln!("{:?} now {} head {}", world.defects, world.now, world.repo.remote);
-        }
+    let alone = std::env::var_os("PUSHBACK_SIM_SEED").is_some();
+    if std::env::var_os("PUSHBACK_SIM_LOG").is_some() || (alone && played.is_err()) {
+        tell(&told);
     }
     if let Err(payload) = played {
         resume_unwind(payload);
     }
+}
+
+/// Prints what happened and how it ended.
+#[expect(clippy::print_stderr, reason = "a failing seed is read by a person")]
+fn tell(told: &Shared) {
+    let world = told.borrow();
+    for line in &world.log {
+        eprintln!("{line}");
+    }
+    for entry in world.state.iter().flat_map(|state| state.comments.values()) {
+        let f = &entry.finding;
+        eprintln!(
+            "{} {} {} {:?}:{:?} was {:?} on {:?}: {} | {:?} | {:?}",
+            f.id,
+            f.severity,
+            f.status,
+            f.path,
+            f.line,
+            entry.original_line,
+            entry.made_on,
+            f.why,
+            entry.text,
+            entry.proof
+        );
+    }
+    for comment in &world.comments {
+        let who = comment.author.as_ref().map_or("", |author| author.login.as_str());
+        eprintln!(
+            "at {} {:?} {} by {who} re {:?}: {:?}",
+            comment.created_at, comment.channel, comment.id, comment.in_reply_to, comment.body
+        );
+    }
+    eprintln!("{:?} now {} head {}", world.defects, world.now, world.repo.remote);
 }
 
 fn play_in(world: &Shared, seed: u64) {
