@@ -284,10 +284,11 @@ impl State {
             _ => &user.login,
         };
         let base = &self.base;
+        let in_url = shown.replace('[', "%5B").replace(']', "%5D");
         json!({
             "login": shown, "id": user.id, "node_id": format!("U_{}", user.id), "type": user.kind(), "site_admin": false,
-            "avatar_url": format!("{base}/avatars/{}", user.id), "url": format!("{base}/users/{shown}"),
-            "html_url": format!("{base}/{shown}"), "user_view_type": "public",
+            "avatar_url": format!("{base}/avatars/{}", user.id), "url": format!("{base}/users/{in_url}"),
+            "html_url": format!("{base}/{in_url}"), "user_view_type": "public",
         })
     }
 }
