@@ -16,16 +16,23 @@ mod table;
 mod transcript;
 
 use std::os::unix::fs::PermissionsExt;
+use std::time::Duration;
 
 use camino::Utf8Path;
 
 use crate::ports::Agent;
+use crate::process::clean::one_line;
+use crate::process::environment::{self, Environment, Source};
+use crate::process::{ProcessError, Spec, Supervisor, fresh_id};
 pub use command::CommandAgent;
 pub use launch::Setup;
 pub use outcome::environment_failure;
 
 /// Programs known as editors, in the order in which one is chosen.
 pub const KNOWN: [&str; 4] = ["claude", "codex", "opencode", "aider"];
+
+/// Longest time that an editor may take to tell its version.
+const VERSION: Duration = Duration::from_secs(30);
 
 /// Makes the editor of this name; `None` when none is known by it.
 pub fn editor(name: &str, setup: Setup) -> Option<Box<dyn Agent>> {
@@ -38,6 +45,27 @@ pub fn editor(name: &str, setup: Setup) -> Option<Box<dyn Agent>> {
         "command" => Box::new(CommandAgent::new(setup)),
         _ => return None,
     })
+}
+
+/// Asks an editor for its version: the first line that it prints. `folder` receives its output.
+pub fn version(supervisor: &Supervisor, program: &str, folder: &Utf8Path) -> Result<String, ProcessError> {
+    let run_id = fresh_id();
+    let mut spec = Spec::new(program, folder, folder.join("version"));
+    let gh_config = folder.join("gh");
+    let names = ["XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME"].map(str::to_owned);
+    let ours = environment::ours();
+    let source = Source { ours: &ours, names: &names, secrets: &[], gh_config: &gh_config, run_id: &run_id };
+    spec.env = Environment::new(&source).into_vars();
+    spec.run_id = run_id;
+    spec.args = vec!["--version".to_owned()];
+    spec.wall = VERSION;
+    let ended = supervisor.run(&spec, &mut |_| {}, &|| false)?;
+    let text = std::fs::read_to_string(&ended.stdout_path).unwrap_or_default();
+    let line = text.lines().map(|line| one_line(line, 80)).find(|line| !line.is_empty());
+    match line {
+        Some(line) if ended.succeeded() => Ok(line),
+        _ => Err(ProcessError::Failed { program: program.to_owned(), why: "it tells no version".to_owned() }),
+    }
 }
 
 /// Returns the known editors that this `PATH` offers.

@@ -158,6 +158,8 @@ fn fc_40_every_end_of_claude() {
     check("stream cut", 0, r#"{"result":""}"#, "unparseable");
     check("stream cut, without text", 0, r#"{"result":null}"#, "unparseable");
     check("interrupted", 0, r#"{"is_error":true,"subtype":"error_during_execution"}"#, "cancelled");
+    let broken = r#"{"is_error":true,"subtype":"error_during_execution","num_turns":0,"result":null}"#;
+    check("an unknown session", 1, broken, "crashed");
     check("schema not met", 1, r#"{"is_error":true,"subtype":"error_max_structured_output_retries"}"#, "crashed");
     check("good words and a bad exit", 3, "{}", "crashed");
 }

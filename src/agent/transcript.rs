@@ -201,14 +201,19 @@ pub(super) fn judge(seen: &Transcript, facts: &Facts<'_>) -> AgentOutcome {
 }
 
 fn exited(seen: &Transcript, facts: &Facts<'_>, after: &str) -> AgentOutcome {
-    if let Some(failure) = &seen.failure {
-        return failure.clone();
-    }
     let code = match facts.ended.why {
         Why::Quiet => Some(0),
         Why::Exit | Why::Wall | Why::Silence | Why::FirstOutput | Why::Lifeline | Why::Interrupted => facts.ended.code,
     };
     let environment = || by_words(facts.stderr, facts.now);
+    match &seen.failure {
+        // An interrupt ends in peace; with another exit it is an error of its own.
+        Some(AgentOutcome::Cancelled) if code != Some(0) => {
+            return environment().unwrap_or_else(|| AgentOutcome::Crashed(format!("editor broke off{after}")));
+        }
+        Some(failure) => return failure.clone(),
+        None => {}
+    }
     match code {
         None => {
             let signal = facts.ended.signal.unwrap_or(0);

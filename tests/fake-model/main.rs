@@ -131,6 +131,7 @@ async fn serve(State(server): State<Arc<Server>>, method: Method, Path(path): Pa
             Step::Shell("git commit -q --allow-empty -m stolen && git push origin HEAD:refs/heads/stolen".to_owned())
         }
         (Some(_), "denied") => Step::HandIn(json!({ "schema_version": 1, "decisions": [] })),
+        (Some(at), _) if asked["tools"].is_null() => Step::Say(in_words(&server.answers, &talk[at].text)),
         (Some(at), _) => {
             let steps = plan(&server.answers, &talk[at].text);
             steps.get(done).cloned().unwrap_or_else(|| Step::Say("All items are answered.".to_owned()))
@@ -147,6 +148,28 @@ fn kind(status: u16) -> &'static str {
         529 => "overloaded_error",
         _ => "api_error",
     }
+}
+
+/// Says the whole plan in one message, edits as blocks of whole lines, for an editor without tools.
+fn in_words(answers: &Answers, brief: &str) -> String {
+    let here = std::env::var("FAKE_MODEL_WORKTREE").unwrap_or_default();
+    let mut text = String::from("I looked at every item.\n\n");
+    for step in plan(answers, brief) {
+        match step {
+            Step::Replace { path, old, new } => {
+                let file = std::fs::read_to_string(format!("{here}/{path}")).unwrap_or_default();
+                for line in file.lines().filter(|line| line.contains(&old)) {
+                    let changed = line.replace(&old, &new);
+                    text.push_str(&format!(
+                        "{path}\n```\n<<<<<<< SEARCH\n{line}\n=======\n{changed}\n>>>>>>> REPLACE\n```\n\n"
+                    ));
+                }
+            }
+            Step::HandIn(decisions) => text.push_str(&format!("My answers:\n\n{decisions}\n")),
+            Step::Look(_) | Step::Shell(_) | Step::Say(_) => {}
+        }
+    }
+    text
 }
 
 /// Reads the items of a brief and says what is done about them, the decisions last.

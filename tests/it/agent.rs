@@ -8,8 +8,9 @@ use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use pushback::agent::prompt::Prompts;
-use pushback::agent::{KNOWN, Setup, editor};
+use pushback::agent::{KNOWN, Setup, editor, version};
 use pushback::ports::{AgentOutcome, AgentReport, Brief, Event, Reporter};
+use pushback::process::ProcessError;
 use serde_json::{Value, json};
 
 use crate::process::{helper, marked, supervisor};
@@ -199,6 +200,35 @@ fn fm_27_limits_are_kept_and_the_tree_ends() {
 /// The last event of Claude Code.
 const DONE: &str = r#"{"type":"result","subtype":"success","is_error":false,"result":"Done.","session_id":"s-1","total_cost_usd":0.5,"usage":{"input_tokens":7,"output_tokens":3},"structured_output":{"schema_version":1,"decisions":[{"id":"c1","decision":"fix","reason":null,"places":["a.rs:1-2"],"plan":null}]}}"#;
 
+/// What it says of a session that it does not know.
+const UNKNOWN: &str = r#"{"type":"result","subtype":"error_during_execution","is_error":true,"num_turns":0,"session_id":"s-1","total_cost_usd":0,"usage":{"input_tokens":0,"output_tokens":0}}"#;
+
+#[test]
+fn fm_29_a_flood_does_not_hide_the_last_event() {
+    let stage = Stage::playing(&format!(
+        "echo '{{\"type\":\"system\"}}'; head -c 20000000 /dev/zero | tr '\\\\0' x; echo; head -c 20000000 /dev/urandom; echo; echo '{DONE}'"
+    ));
+    let report = stage.run_as("claude");
+    assert_eq!(report.outcome, AgentOutcome::Completed);
+    assert!(fs::metadata(report.log.unwrap()).unwrap().len() < 5_000_000);
+}
+
+#[test]
+fn an_editor_tells_its_version() {
+    let told = |script: &str| {
+        let stage = Stage::playing(script);
+        version(&supervisor(), &stage.setup.command[0], &stage.root)
+    };
+    assert_eq!(
+        told("[ \"$1\" = --version ] && echo && echo '2.1.332 (Claude Code)'"),
+        Ok("2.1.332 (Claude Code)".into())
+    );
+    assert!(told("echo 1.0; exit 3").is_err());
+    assert!(told("exit 0").is_err());
+    let nowhere = Utf8PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    assert!(matches!(version(&supervisor(), "no-such-editor", &nowhere.join("target")), Err(ProcessError::Missing(_))));
+}
+
 #[test]
 fn the_answer_of_claude_becomes_the_decisions_file() {
     let stage = Stage::playing(&format!("printf '%s\\n' \"$@\" > $ROOT/args; cat > $ROOT/prompt; echo '{DONE}'"));
@@ -231,7 +261,7 @@ fn what_the_editor_wrote_itself_stands_and_no_link_is_followed() {
 fn a_session_goes_on_and_a_lost_one_costs_nothing() {
     let stage = Stage::playing(&format!(
         "echo \"$*\" >> $ROOT/calls; cat > $ROOT/prompt\n\
-         case \"$*\" in *'--resume s-1'*) [ ! -e $ROOT/gone ] || {{ echo 'No conversation found with session ID: s-1' >&2; exit 1; }};; esac\n\
+         case \"$*\" in *'--resume s-1'*) [ ! -e $ROOT/gone ] || {{ echo '{UNKNOWN}'; echo 'No conversation found with session ID: s-1' >&2; exit 1; }};; esac\n\
          echo '{DONE}'"
     ));
     let call = |at: usize| stage.read("calls").lines().nth(at).unwrap_or_default().to_owned();
