@@ -126,7 +126,8 @@ impl Github {
         let known = known.filter(|_| !changed);
         let quiet = !changed && known.is_some();
         // Comments and threads that are here already are covered by a look at the head that starts now, beside the rest.
-        let beside = !quiet && first.threads.is_some();
+        // Not for a verdict: there the head is compared after everything else was read.
+        let beside = !quiet && depth == Depth::Warm && first.threads.is_some();
         let (second, after) = thread::scope(|scope| {
             let after = beside.then(|| scope.spawn(|| self.pull()));
             let second = self.second(first, &pull, plan.as_ref(), known);

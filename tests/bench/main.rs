@@ -71,6 +71,9 @@ fn ms(time: Duration) -> f64 {
     time.as_secs_f64() * 1000.0
 }
 
+/// A part of the bench, by the word that picks it.
+type Part = (&'static str, fn(&Path, &mut Table));
+
 fn main() {
     let mut args = std::env::args().skip(1);
     let pushback = PathBuf::from(args.next().expect("usage: bench PUSHBACK [--write FILE] [--only WORD]"));
@@ -85,7 +88,7 @@ fn main() {
     }
     let wanted = |word: &str| only.as_deref().is_none_or(|only| only == word);
     let mut table = Table::default();
-    let parts: [(&str, fn(&Path, &mut Table)); 7] = [
+    let parts: [Part; 7] = [
         ("start", start_up),
         ("hundred", hundred),
         ("many", many),
