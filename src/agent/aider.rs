@@ -5,14 +5,18 @@ use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::sync::LazyLock;
 
+use camino::Utf8Path;
 use jiff::Timestamp;
 use regex::Regex;
 
 use super::drive::{Call, Dialect, Job};
 use super::outcome::environment_failure;
-use super::transcript::{Transcript, by_words};
+use super::transcript::{Transcript, by_words, found_in};
 use crate::ports::AgentOutcome;
 use crate::process::clean::{clean, one_line};
+
+/// What was said, in the folder of the run; the brief in it has a mark before each line.
+const CHAT: &str = "chat.md";
 
 /// Most files that it is given at the start.
 const FILES: usize = 20;
@@ -49,7 +53,6 @@ impl Dialect for Aider {
             "DEEPSEEK_API_KEY",
             "XAI_API_KEY",
             "OLLAMA_API_BASE",
-            "LITELLM_LOCAL_MODEL_COST_MAP",
         ]
     }
 
@@ -76,7 +79,7 @@ impl Dialect for Aider {
             "0",
         ];
         args.extend(flags.map(str::to_owned));
-        for (flag, name) in [("--chat-history-file", "chat.md"), ("--input-history-file", "input")] {
+        for (flag, name) in [("--chat-history-file", CHAT), ("--input-history-file", "input")] {
             args.extend([flag.to_owned(), job.folder.join(name).into_string()]);
         }
         if let Some(model) = job.model {
@@ -93,7 +96,12 @@ impl Dialect for Aider {
             }
         }
         args.extend(files.into_iter().map(camino::Utf8PathBuf::into_string));
-        Ok(Call { args, env: Vec::new(), stdin: String::new() })
+        // It writes a name into the repository's configuration where it finds none.
+        let config = job.folder.join("config");
+        std::fs::create_dir_all(config.join("git"))?;
+        std::fs::write(config.join("git/config"), "[user]\n\tname = editor\n\temail = editor@localhost\n")?;
+        let env = vec![("XDG_CONFIG_HOME", config.into_string()), ("LITELLM_LOCAL_MODEL_COST_MAP", "True".to_owned())];
+        Ok(Call { args, env, stdin: String::new() })
     }
 
     fn hear(&self, seen: &mut Transcript, line: &str) {
@@ -122,6 +130,12 @@ impl Dialect for Aider {
 
     fn doing(&self, line: &str) -> Option<String> {
         Some(line.to_owned())
+    }
+
+    fn reread(&self, folder: &Utf8Path, seen: &mut Transcript) {
+        // On standard output long lines are broken, also within an answer.
+        let chat = std::fs::read_to_string(folder.join(CHAT)).unwrap_or_default();
+        seen.answer = found_in(&chat);
     }
 
     fn last_word(&self) -> Option<&'static str> {

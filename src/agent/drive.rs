@@ -57,6 +57,8 @@ pub(super) trait Dialect {
     fn call(&self, job: &Job<'_>) -> io::Result<Call>;
     /// Takes a line of its output.
     fn hear(&self, seen: &mut Transcript, line: &str);
+    /// Reads what it left in the folder of the run.
+    fn reread(&self, _folder: &Utf8Path, _seen: &mut Transcript) {}
     /// Says in a few words what a line shows it doing.
     fn doing(&self, line: &str) -> Option<String>;
     /// Text in its output after which it should end.
@@ -184,6 +186,7 @@ impl<D: Dialect> Driven<D> {
     fn read(&self, brief: &Brief, spec: &Spec, ended: &Ended, former: Option<&Session>) -> Once {
         let mut seen = Transcript::default();
         let heard = each_line(&ended.stdout_path, |line| self.dialect.hear(&mut seen, line));
+        self.dialect.reread(&spec.log_dir, &mut seen);
         let stderr = std::fs::read(&ended.stderr_path).unwrap_or_default();
         let stderr = clean(&String::from_utf8_lossy(&stderr[stderr.len().saturating_sub(16 * 1024)..]));
         let written = brief.decisions.symlink_metadata().is_ok();

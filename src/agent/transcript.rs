@@ -250,7 +250,7 @@ fn answers(value: &Value) -> bool {
 }
 
 /// Finds the last JSON object in a text that answers findings.
-fn found_in(text: &str) -> Option<Value> {
+pub(super) fn found_in(text: &str) -> Option<Value> {
     // Only where an answer can begin: a hostile text of a million braces is not parsed a million times.
     let begins = |at: &usize| {
         let rest = text[at + 1..].trim_start();

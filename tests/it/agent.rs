@@ -246,6 +246,18 @@ fn the_answer_of_claude_becomes_the_decisions_file() {
 }
 
 #[test]
+fn the_answer_of_aider_is_read_where_its_lines_are_whole() {
+    let stage = Stage::playing(
+        "while [ $# -gt 0 ]; do [ \"$1\" != --chat-history-file ] || chat=$2; shift; done\n\
+         printf '#### {\"decisions\":\\n#### []}\\nSo:\\n{\"decisions\":[{\"id\":\"c1\",\"reason\":\"a b\"}]}\\n' > $chat\n\
+         printf 'So:\\n{\"decisions\":[{\"id\":\"c1\",\"reason\":\"a\\nb\"}]}\\nTokens: 1.0k sent, 50 received.\\n'",
+    );
+    let report = stage.run_as("aider");
+    assert_eq!((report.outcome, report.tokens), (AgentOutcome::Completed, 1050));
+    assert_eq!(stage.read("work/.pushback/decisions.json"), r#"{"decisions":[{"id":"c1","reason":"a b"}]}"#);
+}
+
+#[test]
 fn what_the_editor_wrote_itself_stands_and_no_link_is_followed() {
     let own = Stage::playing(&format!("echo mine > $PUSHBACK_DECISIONS; echo '{DONE}'"));
     assert_eq!(own.run_as("claude").outcome, AgentOutcome::Completed);
