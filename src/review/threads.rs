@@ -92,7 +92,8 @@ impl Reply<'_, '_> {
     /// A reply nobody of us had read when the finding was answered, or one to a finding settled without words.
     fn crossed(&self, entry: &Entry) -> bool {
         let first_seen = entry.history.first().map(|first| first.at);
-        let late = self.known && first_seen.is_some_and(|seen| self.comment.created_at > seen);
+        // Within one second times say nothing; that nobody heard it before does.
+        let late = self.known && first_seen.is_some_and(|seen| self.comment.created_at >= seen);
         let under_way = entry.pending.as_ref().is_some_and(|pending| comeback::of_words(pending.verb));
         let settled = entry.finding.status.settled() && (self.of_reviewer(entry) || insists(self.note));
         late && (under_way || settled)
