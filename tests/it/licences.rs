@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-/// Licences that may be linked in. `NOTICE` says more about libgit2.
+/// Licences that may be linked in. The README says more about libgit2.
 const ALLOWED: &[&str] = &[
     "MIT",
     "Apache-2.0",
