@@ -1,4 +1,4 @@
-//! The editors: one file a program, each an [`Agent`](crate::ports::Agent). They start it, and say how it ended.
+//! The editors: one file a program, each an [`Agent`]. They start it, and say how it ended.
 //!
 //! What an editor claims is never believed here or elsewhere; whether it changed anything is for the repository to say.
 mod aider;
