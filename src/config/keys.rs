@@ -126,7 +126,7 @@ pub const KEYS: &[Key] = &[
     policy("post.replies", OneOf(&["reasons", "all", "minimal"]), "\"reasons\"", "Which settled findings get a reply."),
     policy("post.description", Bool, "true", "Whether the block in the description is kept; arguments need it."),
     policy("post.resolve", OneOf(&["auto", "never"]), "\"auto\"", "Whether bots' threads are resolved once settled."),
-    policy("followup.dir", Text, "\"wiki/plans\"", "Folder of follow-up plans."),
+    policy("followup.dir", Text, "\"wiki/plans\"", "Folder of follow-up plans; this version writes none."),
     policy("limits.rounds", Count, "5", "Rounds since the last success or a person's word."),
     policy("limits.attempts", Count, "3", "Editor runs per finding."),
     policy("limits.exchanges", Count, "2", "Exchanges per thread."),
@@ -151,7 +151,12 @@ pub const KEYS: &[Key] = &[
     ),
     any("poll.min", Time, "\"10s\"", "Shortest pause between two looks."),
     any("poll.max", Time, "\"60s\"", "Longest pause between two looks."),
-    any("hook.mode", OneOf(&["notify", "status", "run"]), "\"notify\"", "What the post-push hook does."),
+    any(
+        "hook.mode",
+        OneOf(&["notify", "status", "run"]),
+        "\"notify\"",
+        "What the post-push hook is to do; this version installs no hook.",
+    ),
 ];
 
 /// Keys of a `[reviewers.NAME]` section.
