@@ -77,6 +77,8 @@ pub enum Command {
     Run(RunArgs),
     /// Looks once and shows findings, reviewers and gate; writes nothing to the forge.
     Status(StatusArgs),
+    /// Says the one next thing to do, with all it needs.
+    Next(NextArgs),
     /// Judges whether the pull request may be merged.
     Gate(GateArgs),
     /// Shows one finding with its code, hunk, thread and history.
@@ -129,6 +131,19 @@ pub struct StatusArgs {
     /// Reads inline comments from a file, as `gh api repos/O/R/pulls/N/comments` prints them; `-` is stdin.
     #[arg(long, value_name = "FILE|-")]
     pub comments: Option<Utf8PathBuf>,
+}
+
+/// Options of `next`.
+#[derive(Debug, Clone, Default, Args)]
+#[command(after_help = "\
+Examples:
+  pushback next                        what to do now, for reading
+  pushback next --json                 the same for an agent: action, finding, the commands that answer it
+  pushback next --json --max-age 10m   without asking the forge when the last reading is young enough")]
+pub struct NextArgs {
+    /// Answers from the last reading if that is younger than this, without asking the forge; says how old it is.
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    pub max_age: Option<std::time::Duration>,
 }
 
 /// Options of `gate`.

@@ -7,6 +7,7 @@ use super::{EngineError, Ports, Setup, verify};
 use crate::ports::Worktree;
 use crate::review::gate::{self, DescriptionReading, GateFacts, LocalHeads};
 use crate::review::ids::Sha;
+use crate::review::next::Local;
 use crate::review::reviewers::{Proofs, ReviewerFacts};
 use crate::review::step::{BlockState, RunFacts, Situation, Step, next_step, tests_at};
 use crate::review::summary::{Entry, Summary};
@@ -18,6 +19,19 @@ pub fn heads(tree: &dyn Worktree, head: &Sha) -> Result<LocalHeads, EngineError>
     let local = tree.facts()?.head;
     let remote = tree.remote_head()?.unwrap_or_else(|| head.clone());
     Ok(LocalHeads { local, remote })
+}
+
+/// Tells how a commit here stands to the pull request's head.
+pub fn relation(tree: &dyn Worktree, here: &Sha, head: &Sha) -> Result<Local, EngineError> {
+    if here == head {
+        return Ok(Local::Same);
+    }
+    Ok(match (tree.is_ancestor(head, here)?, tree.is_ancestor(here, head)?) {
+        (Some(true), _) => Local::Ahead,
+        (_, Some(true)) => Local::Behind,
+        (Some(false), Some(false)) => Local::Diverged,
+        (Some(false) | None, _) => Local::Elsewhere,
+    })
 }
 
 /// Judges the gate on what one look found; a bare reaction is proof only where the settings say so.

@@ -23,7 +23,7 @@ use crate::review::observation::Observation;
 use crate::review::policy::Policy;
 use crate::review::summary::{HeadRecord, PrRecord, Summary};
 
-pub use briefing::Around;
+pub use crate::review::brief::Around;
 
 /// The world, as a use case sees it.
 #[derive(Clone, Copy)]

@@ -27,6 +27,12 @@ impl GitWorktree {
         if self.libgit2 { Repository::open(&self.toplevel).ok() } else { None }
     }
 
+    /// Returns where the remote's branch was when it was last pushed to or fetched here; asks nobody.
+    pub fn tracked(&self, remote: &str, branch: &str) -> Option<Sha> {
+        let id = self.lib()?.refname_to_id(&format!("refs/remotes/{remote}/{branch}")).ok()?;
+        Sha::parse(&id.to_string()).ok()
+    }
+
     pub(super) fn status(&self) -> Result<status::Status, GitError> {
         self.status_without(&[])
     }

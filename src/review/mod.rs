@@ -24,6 +24,7 @@ pub mod ids;
 pub mod judge;
 pub mod marker;
 pub mod moves;
+pub mod next;
 pub mod note;
 pub mod observation;
 pub mod outbox;

@@ -18,6 +18,7 @@ mod github_fake;
 mod kill;
 mod licences;
 mod loopback;
+mod next;
 mod process;
 mod prompts;
 mod repo;

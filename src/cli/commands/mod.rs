@@ -5,6 +5,7 @@ mod config;
 mod explain;
 mod gate;
 mod generate;
+mod next;
 mod run;
 mod show;
 mod status;
@@ -19,6 +20,7 @@ pub(super) fn name(command: &Command) -> &'static str {
     match command {
         Command::Run(_) => "run",
         Command::Status(_) => "status",
+        Command::Next(_) => "next",
         Command::Gate(_) => "gate",
         Command::Show(_) => "show",
         Command::Explain(_) => "explain",
@@ -34,6 +36,7 @@ pub(super) fn dispatch(cx: &Context, command: Command) -> Result<u8, Failure> {
     match command {
         Command::Run(args) => run::run(cx, &args),
         Command::Status(args) => status::run(cx, &args),
+        Command::Next(args) => next::run(cx, &args),
         Command::Gate(args) => gate::run(cx, &args),
         Command::Show(args) => show::run(cx, &args),
         Command::Explain(args) => explain::run(cx, &args),
