@@ -2,7 +2,7 @@
 
 use super::briefing::{self, Draft};
 use super::recover::set_aside;
-use super::survey::Survey;
+use super::survey::{Survey, places_now};
 use super::{EngineError, Ports, Setup};
 use crate::ports::{AgentOutcome, AgentReport, Brief, BriefFiles, Event, Held};
 use crate::review::compose;
@@ -450,11 +450,14 @@ fn judge_answers(
         round.sent.iter().filter_map(|id| summary.comments.get(id)).collect();
     let around = briefing::lookups(ports, survey, &entries, head)?;
     let parsed = judge::ParsedDecisions { decisions: round.decisions.clone(), problems: round.problems.clone() };
+    let places = places_now(ports, summary, survey, &round.sent)?;
+    let unknown = judge::PlaceNow::Unsure("it was not looked for".to_owned());
     let facts = judge::RoundFacts {
         round: round.n,
         commit: (&local != head).then_some(&local),
         diff: &diff,
         people_argue: setup.policy.people_argue,
+        place: &|entry| places.get(&entry.finding.id).cloned().unwrap_or(unknown.clone()),
         code: &|entry| around.get(&entry.finding.id).map(|around| around.code.clone()).unwrap_or_default(),
     };
     let judged = judge::judge(summary, &round.sent, &parsed, facts);

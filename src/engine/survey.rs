@@ -8,8 +8,10 @@ use super::{EngineError, Ports, Setup, push};
 use crate::ports::{Depth, GitError};
 use crate::review::absorb::{self, Seen, Untrusted};
 use crate::review::anchor::{self, Located, Place, Undone};
+use crate::review::decision::Verb;
 use crate::review::diff::FileDiff;
 use crate::review::ids::{FindingId, RepoPath, Sha};
+use crate::review::judge::PlaceNow;
 use crate::review::note::Note;
 use crate::review::observation::Observation;
 use crate::review::prove::{self, Reach};
@@ -39,6 +41,33 @@ pub struct Survey {
     pub untrusted: Vec<Untrusted>,
     /// How deep the look was.
     pub depth: Depth,
+    /// Where the places of the findings are at the head.
+    pub located: BTreeMap<FindingId, Located>,
+}
+
+/// Says where the places of findings are at the head, and which commit of ours took them out, for judging `stale`.
+pub fn places_now(
+    ports: &Ports<'_>,
+    summary: &Summary,
+    survey: &Survey,
+    ids: &[FindingId],
+) -> Result<BTreeMap<FindingId, PlaceNow>, EngineError> {
+    let mut places = BTreeMap::new();
+    for entry in ids.iter().filter_map(|id| summary.comments.get(id)) {
+        let place = match survey.located.get(&entry.finding.id) {
+            None => PlaceNow::Unsure("the commit it was made on is not known".to_owned()),
+            Some(Located::Unsure { because }) => PlaceNow::Unsure(because.clone()),
+            Some(Located::There { path, line, .. }) => {
+                PlaceNow::There(line.map_or_else(|| format!("`{path}`"), |line| format!("`{path}:{line}`")))
+            }
+            Some(Located::Gone { because }) => PlaceNow::Gone {
+                because: because.clone(),
+                by: removed_by_us(ports, summary, entry, &survey.obs.pr.head)?,
+            },
+        };
+        places.insert(entry.finding.id, place);
+    }
+    Ok(places)
 }
 
 /// Looks once and absorbs what is new.
@@ -77,7 +106,7 @@ pub fn digest(
     outbox::reconcile(summary, &obs, &notes);
     let reviewers = judge_reviewers(setup, summary, &obs, &notes, Proofs::Run);
     let block = block_state(summary, &obs);
-    Ok(Survey { obs, notes, reviewers, block, untrusted: again.untrusted, depth })
+    Ok(Survey { obs, notes, reviewers, block, untrusted: again.untrusted, depth, located })
 }
 
 /// Judges the reviewers on a reading.
@@ -120,9 +149,8 @@ fn take_gone(
     gone: &[(FindingId, String)],
 ) -> Result<(), EngineError> {
     for (id, because) in gone {
-        let Some(entry) = summary.comments.get(id).filter(|entry| entry.blocks() && entry.pending.is_none()) else {
-            continue;
-        };
+        let free = |entry: &&Entry| entry.pending.as_ref().is_none_or(|pending| pending.verb == Verb::Stale);
+        let Some(entry) = summary.comments.get(id).filter(|entry| entry.blocks()).filter(free) else { continue };
         let ours = removed_by_us(ports, summary, entry, &obs.pr.head)?;
         let (head, round) = (obs.pr.head.clone(), summary.round);
         let place = entry.finding.path.clone().unwrap_or_default();

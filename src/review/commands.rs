@@ -188,8 +188,7 @@ impl Order<'_, '_> {
             Command::OutOfScope { reason } => {
                 entry.finding.needs_person = false;
                 entry.finding.why = format!("{} calls it out of scope", self.by.login);
-                entry.pending =
-                    Some(Pending { verb: Verb::Defer, reason, round: self.view.round, commit: None, key: None });
+                entry.pending = Some(Pending::new(Verb::Defer, reason, self.view.round));
                 Ok(())
             }
         }

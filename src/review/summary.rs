@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::comment::{AccountKind, Channel, Side};
-use super::decision::{Decision, Verb};
+use super::decision::{Decision, PlanDraft, Verb};
 use super::ids::{FindingId, Login, PrNumber, PrRef, RepoSlug, Sha};
 use super::severity::{DecidedBy, RuleRef, Severity};
 use super::status::Status;
@@ -155,12 +155,28 @@ pub struct Pending {
     pub reason: String,
     /// Round of the decision.
     pub round: u32,
-    /// For `fix`: the commit that is claimed.
+    /// For `fix`: the commit that is claimed. For `defer`: the commit that holds the plan, once there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<Sha>,
     /// Key of the reply's marker, once planned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
+    /// For `defer`: the plan as drafted; without one it is made from the finding.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan: Option<PlanDraft>,
+    /// For `defer`: the plan file, once written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// For `defer`: the permanent link, once the commit is on the remote.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+}
+
+impl Pending {
+    /// Makes a decision of which nothing is posted yet.
+    pub fn new(verb: Verb, reason: impl Into<String>, round: u32) -> Self {
+        Self { verb, reason: reason.into(), round, commit: None, key: None, plan: None, file: None, url: None }
+    }
 }
 
 /// A finding with everything remembered about it.
