@@ -8,6 +8,7 @@ mod post;
 mod push;
 mod recover;
 mod reprove;
+pub mod resolve;
 pub mod rounds;
 mod start;
 pub mod survey;

@@ -10,6 +10,7 @@ use crate::review::decision::Verb;
 use crate::review::ids::FindingId;
 use crate::review::next::Action;
 use crate::review::severity::Severity;
+use crate::review::status::Status;
 use crate::review::summary::{Entry, Finding, Move, RoundRecord, StopReason, Summary, Used};
 use crate::review::verdict::{Gate, ReviewerReport, ReviewerState};
 
@@ -311,6 +312,34 @@ pub struct NextView {
     pub as_of: Timestamp,
     /// True when the forge was not asked now.
     pub cached: bool,
+}
+
+/// What `resolve` adds.
+#[derive(Debug, Clone, Serialize)]
+pub struct ResolveView {
+    /// Each answer.
+    pub answers: Vec<AnswerView>,
+    /// The findings that were answered.
+    pub findings: Vec<Finding>,
+    /// Planned writes of a dry run.
+    pub planned: Vec<PlannedView>,
+    /// What is worth knowing.
+    pub notes: Vec<String>,
+}
+
+/// One answer and how far it is.
+#[derive(Debug, Clone, Serialize)]
+pub struct AnswerView {
+    /// The finding.
+    pub id: FindingId,
+    /// The answer.
+    pub decision: Verb,
+    /// `settled`, `claimed` (a fix that is proved once it is on the remote), `posted` (not read back yet), `owed`, `draft`.
+    pub state: &'static str,
+    /// Status of the finding now.
+    pub status: Status,
+    /// In one sentence.
+    pub why: String,
 }
 
 /// What `explain` adds.

@@ -50,7 +50,7 @@ pub(crate) fn receipts(obs: &Observation) -> Vec<Receipt> {
 }
 
 /// Returns every key an item stands for: its own and those of the receipts in its text.
-pub(crate) fn keys(item: &OutboxItem) -> Vec<String> {
+pub fn keys(item: &OutboxItem) -> Vec<String> {
     let mut keys: Vec<String> = marker::parse_all(&item.body).iter().map(|m| m.key().to_owned()).collect();
     if !keys.contains(&item.key) {
         keys.push(item.key.clone());

@@ -22,6 +22,7 @@ mod next;
 mod process;
 mod prompts;
 mod repo;
+mod resolve;
 mod run;
 mod scene;
 mod sim;

@@ -2,10 +2,12 @@
 
 mod classify;
 mod config;
+mod consent;
 mod explain;
 mod gate;
 mod generate;
 mod next;
+mod resolve;
 mod run;
 mod show;
 mod status;
@@ -21,6 +23,7 @@ pub(super) fn name(command: &Command) -> &'static str {
         Command::Run(_) => "run",
         Command::Status(_) => "status",
         Command::Next(_) => "next",
+        Command::Resolve(_) => "resolve",
         Command::Gate(_) => "gate",
         Command::Show(_) => "show",
         Command::Explain(_) => "explain",
@@ -37,6 +40,7 @@ pub(super) fn dispatch(cx: &Context, command: Command) -> Result<u8, Failure> {
         Command::Run(args) => run::run(cx, &args),
         Command::Status(args) => status::run(cx, &args),
         Command::Next(args) => next::run(cx, &args),
+        Command::Resolve(args) => resolve::run(cx, &args),
         Command::Gate(args) => gate::run(cx, &args),
         Command::Show(args) => show::run(cx, &args),
         Command::Explain(args) => explain::run(cx, &args),

@@ -120,10 +120,13 @@ fn unpushed_since(place: &Place, here: &Sha, head: &Sha) -> Result<Option<Local>
 fn answer(cx: &Context, summary: &Summary, glance: &Glance, local: Local, thing: &Next, cached: bool) -> u8 {
     let exit = if glance.state == PrState::Open { exit_of(summary, glance) } else { 0 };
     let entry = thing.finding.and_then(|id| summary.comments.get(&id));
-    let commands = commands(cx, thing, entry, local);
+    let group: Vec<&Entry> =
+        thing.finding.iter().chain(&thing.also).filter_map(|id| summary.comments.get(id)).collect();
+    let may = compose::may(&group);
+    let commands = commands(cx, thing, entry, &may, local);
     let finding = entry.map(|entry| {
         let around = glance.around.get(&entry.finding.id).cloned().unwrap_or_default();
-        FindingView::of(entry, around, &thing.also, &compose::may(entry))
+        FindingView::of(entry, around, &thing.also, &may)
     });
     if !cx.global.json {
         output::shown(&text(cx, summary, glance, thing, finding.as_ref(), &commands, cached));
@@ -169,7 +172,13 @@ fn retry_after(thing: &Next, now: Timestamp) -> Option<u64> {
 }
 
 /// The commands that go on from here, the likeliest first; placeholders are in capitals.
-fn commands(cx: &Context, thing: &Next, entry: Option<&Entry>, local: Local) -> Vec<(&'static str, String)> {
+fn commands(
+    cx: &Context,
+    thing: &Next,
+    entry: Option<&Entry>,
+    may: &[Verb],
+    local: Local,
+) -> Vec<(&'static str, String)> {
     let flags = passed_on(cx);
     let ours = |words: &str| format!("pushback{flags} {words}");
     let mut list = Vec::new();
@@ -178,13 +187,14 @@ fn commands(cx: &Context, thing: &Next, entry: Option<&Entry>, local: Local) -> 
             let ids: Vec<String> =
                 std::iter::once(&entry.finding.id).chain(&thing.also).map(ToString::to_string).collect();
             let ids = ids.join(" ");
-            for verb in compose::may(entry) {
+            for verb in may {
                 let rest = match verb {
                     Verb::Fix => "--commit SHA",
-                    Verb::Argue | Verb::Stale | Verb::Answer => "--reason TEXT",
+                    Verb::Argue | Verb::Answer => "--reason TEXT",
+                    Verb::Stale => "",
                     Verb::Defer => "--reason TEXT --plan-title TITLE --step STEP",
                 };
-                list.push((verb.as_str(), ours(&format!("resolve {ids} {} {rest}", verb.as_str()))));
+                list.push((verb.as_str(), ours(format!("resolve {ids} {} {rest}", verb.as_str()).trim_end())));
             }
             list.push(("show", ours(&format!("show {}", entry.finding.id))));
             if matches!(local, Local::Behind | Local::Diverged) {
