@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::survey::{self, Survey};
 use super::{EngineError, Ports, Setup, verify};
 use crate::ports::Worktree;
+use crate::review::followup;
 use crate::review::gate::{self, DescriptionReading, GateFacts, LocalHeads};
 use crate::review::ids::Sha;
 use crate::review::next::Local;
@@ -108,6 +109,10 @@ pub fn would_do(setup: &Setup<'_>, summary: &Summary, survey: &Survey, local: &S
         Step::Edit { findings, tests } => {
             let ids: Vec<String> = findings.iter().map(ToString::to_string).collect();
             format!("start the editor with {}{}", ids.join(", "), if tests { " and red spec tests" } else { "" })
+        }
+        Step::Plan => {
+            let ids: Vec<String> = followup::unwritten(summary).iter().map(ToString::to_string).collect();
+            format!("write and commit the follow-up plan of {}", ids.join(", "))
         }
         Step::GiveToPerson(ids) => {
             let ids: Vec<String> = ids.iter().map(ToString::to_string).collect();

@@ -4,6 +4,7 @@
 mod ask;
 mod briefing;
 mod edit;
+mod followup;
 mod post;
 mod push;
 mod recover;
@@ -16,7 +17,9 @@ mod verify;
 
 use std::time::Duration;
 
-use crate::ports::{Agent, Clock, Event, Forge, ForgeError, GitError, Reporter, Store, StoreError, Verifier, Worktree};
+use crate::ports::{
+    Agent, Clock, Event, Forge, ForgeError, GitError, Plans, Reporter, Store, StoreError, Verifier, Worktree,
+};
 use crate::review::classify::Rules;
 use crate::review::guard::Guard;
 use crate::review::ids::PrRef;
@@ -63,6 +66,8 @@ pub struct Setup<'a> {
     pub policy: &'a Policy,
     /// Protected and frozen paths.
     pub guard: &'a Guard,
+    /// Templates of follow-up plans.
+    pub plans: &'a dyn Plans,
     /// The pull request.
     pub pr: PrRef,
     /// Local branch that stands for its head.

@@ -10,7 +10,7 @@ use super::post::{self, Posted};
 use super::push::{self, PushEnd};
 use super::start::may_start;
 use super::survey::{self, Survey};
-use super::{EngineError, Ports, Setup, recover, verify};
+use super::{EngineError, Ports, Setup, followup, recover, verify};
 
 pub use super::ask::{around, heads, judge_gate, plan, relation, verify_head, would_do};
 pub use super::start::{load, rebuilt};
@@ -348,6 +348,10 @@ impl Run<'_> {
             Step::Edit { findings, tests } => {
                 self.edit(summary, survey, &Ask { findings: &findings, tests, round: summary.round + 1, local })
             }
+            Step::Plan => Ok(match followup::round(self.ports, self.setup, &self.held, summary, local)? {
+                EditEnd::Go => None,
+                EditEnd::Stop(reason, why, remedy) => Some(Next::End(Ending::new(reason, why, remedy))),
+            }),
             Step::GiveToPerson(ids) => {
                 for id in ids {
                     if let Some(entry) = summary.comments.get_mut(&id) {

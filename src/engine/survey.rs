@@ -10,6 +10,7 @@ use crate::review::absorb::{self, Seen, Untrusted};
 use crate::review::anchor::{self, Located, Place, Undone};
 use crate::review::decision::Verb;
 use crate::review::diff::FileDiff;
+use crate::review::followup::linked;
 use crate::review::ids::{FindingId, RepoPath, Sha};
 use crate::review::judge::PlaceNow;
 use crate::review::note::Note;
@@ -233,17 +234,44 @@ fn recheck(
             taken.insert(entry.finding.id, by);
         }
     }
+    let plans = plans_there(ports, summary, head)?;
     recheck::recheck_proofs(
         summary,
         &ProofFacts {
             reachable: &|sha: &Sha| reachable.get(sha).copied().flatten(),
             replaced_by: &|_| None,
+            plan: &|path| plans.get(path).copied().flatten(),
             undone: &|entry, _| taken.get(&entry.finding.id).cloned(),
             located,
             at: obs.at,
         },
     );
     Ok(())
+}
+
+/// Tells of each follow-up plan whether its file is at the head, by its own name or one it was renamed to.
+fn plans_there(
+    ports: &Ports<'_>,
+    summary: &Summary,
+    head: &Sha,
+) -> Result<BTreeMap<String, Option<bool>>, EngineError> {
+    let mut plans = BTreeMap::new();
+    for entry in summary.comments.values() {
+        let Some(Proof::Plan { path, url, .. }) = &entry.proof else { continue };
+        let Ok(file) = RepoPath::from_outside(path) else { continue };
+        if plans.contains_key(path) || !ports.tree.fetch(head)? {
+            continue;
+        }
+        let mut there = ports.tree.file_at(head, &file)?.is_some();
+        if let (false, Some((commit, _))) = (there, linked(url))
+            && ports.tree.is_ancestor(&commit, head)? == Some(true)
+        {
+            let moved = |diff: &FileDiff| diff.old_path.as_ref() == Some(&file) && diff.new_path.is_some();
+            there = ports.tree.diff(&commit, head)?.iter().any(moved);
+        }
+        plans.insert(path.clone(), Some(there));
+    }
+    Ok(plans)
 }
 
 fn block_state(summary: &Summary, obs: &Observation) -> BlockState {

@@ -188,7 +188,9 @@ impl Order<'_, '_> {
             Command::OutOfScope { reason } => {
                 entry.finding.needs_person = false;
                 entry.finding.why = format!("{} calls it out of scope", self.by.login);
-                entry.pending = Some(Pending::new(Verb::Defer, reason, self.view.round));
+                // A plan that is drafted or written stays.
+                let plan = entry.pending.take().filter(|pending| pending.verb == Verb::Defer);
+                entry.pending = Some(plan.unwrap_or_else(|| Pending::new(Verb::Defer, reason, self.view.round)));
                 Ok(())
             }
         }

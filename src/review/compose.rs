@@ -400,26 +400,11 @@ mod tests {
         let id: FindingId = sent.parse().expect("id");
         let decision = Decision { id, decision: verb, reason: reason.into(), places: vec![], plan: None };
         RoundRecord {
-            n,
-            head_before: sample::sha('a'),
             head_after: Some(sample::sha('b')),
-            sent: vec![id],
             outcome: RoundOutcome::Pushed,
-            why: String::new(),
-            verify: None,
-            seconds: 0,
-            tokens: 0,
-            cost_usd: 0.0,
-            brief: String::new(),
-            tree: String::new(),
             decisions: vec![decision],
-            problems: vec![],
             judged: true,
-            settled: vec![],
-            touched: vec![],
-            untracked: vec![],
-            replays: 0,
-            replaying: None,
+            ..RoundRecord::begun(n, sample::sha('a'), vec![id])
         }
     }
 

@@ -156,6 +156,10 @@ pub fn line(entry: &Entry) -> Option<Line> {
             (Verb::Answer, Severity::P2 | Severity::P3 | Severity::Nit) => {
                 of(WriteKind::Answer, Place::Row, format!("Answered: {}", pending.reason))
             }
+            (Verb::Defer, Severity::P2 | Severity::P3 | Severity::Nit) => {
+                let (Some(path), Some(url)) = (&pending.file, &pending.url) else { return listed(entry) };
+                return Some(deferred(entry, pending.key.as_ref(), (path, url), &pending.reason));
+            }
             (Verb::Argue | Verb::Fix | Verb::Defer | Verb::Answer, _) => return listed(entry),
         },
         (Status::Argued, _, Some(Proof::Reply { reason, key, .. })) => argued(Some(key), reason),
@@ -166,10 +170,8 @@ pub fn line(entry: &Entry) -> Option<Line> {
             let because = proof.as_ref().map_or(finding.why.as_str(), because);
             of(WriteKind::Stale, Place::Reason, format!("No longer applicable: {because}"))
         }
-        (Status::Deferred, _, Some(Proof::Plan { path, url, .. })) => {
-            let key = key_of(WriteKind::Defer, entry);
-            let outcome = format!("Out of scope; follow-up in {}", link(path, url));
-            return Some(Line { id: finding.id, key, place: Place::Reason, outcome });
+        (Status::Deferred, _, Some(Proof::Plan { path, url, reason, key, .. })) => {
+            return Some(deferred(entry, Some(key).filter(|key| !key.is_empty()), (path, url), reason));
         }
         (Status::Fixed, _, proof) if finding.severity.blocks() => {
             let how = proof.as_ref().map_or("Fixed".to_owned(), fixed_by);
@@ -183,6 +185,23 @@ pub fn line(entry: &Entry) -> Option<Line> {
         (Status::Withdrawn | Status::Duplicate | Status::Gone, _, _) => return None,
     };
     Some(Line { id: finding.id, key, place, outcome: one_line(&format!("{text}{}", regraded(entry))) })
+}
+
+const DEFERRED: &str = "Out of scope, follow-up in ";
+
+/// Returns the line of a follow-up. The link stands first, so that folding a long reason leaves it whole.
+fn deferred(entry: &Entry, key: Option<&String>, (path, url): (&str, &str), reason: &str) -> Line {
+    let key = key.cloned().unwrap_or_else(|| key_of(WriteKind::Defer, entry));
+    let why = one_line(&format!("{reason}{}", regraded(entry)));
+    let outcome = format!("{DEFERRED}{}: {why}", link(path, url));
+    Line { id: entry.finding.id, key, place: Place::Reason, outcome }
+}
+
+/// Reads link and reason back out of the line of a follow-up.
+pub fn deferred_line(text: &str) -> Option<(String, String)> {
+    let (_, rest) = text.strip_prefix(DEFERRED)?.split_once("](")?;
+    let (url, rest) = rest.split_once(')')?;
+    Some((url.to_owned(), rest.trim_start_matches(':').trim().to_owned()))
 }
 
 fn because(proof: &Proof) -> &str {

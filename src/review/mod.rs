@@ -18,6 +18,7 @@ pub mod description;
 pub mod diff;
 pub mod disarm;
 pub(crate) mod fence;
+pub mod followup;
 pub mod gate;
 pub mod guard;
 pub mod ids;

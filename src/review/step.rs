@@ -89,6 +89,8 @@ pub enum Step {
         /// And red tests.
         tests: bool,
     },
+    /// Write the follow-up plans that are owed, and commit them: a round without the editor.
+    Plan,
     /// Hand these findings to a person: their attempts are used up.
     GiveToPerson(Vec<FindingId>),
     /// Ask a reviewer to look again.
@@ -123,7 +125,7 @@ pub fn next_step(at: &Situation<'_>) -> Step {
         .or_else(|| moved_on(at))
         .or_else(|| owed_post(at))
         .or_else(|| unknown_tests(at))
-        .or_else(|| work(at))
+        .or_else(|| work_or_plan(at))
         .or_else(|| only_a_person(at))
         .or_else(|| red_tests(at))
         .or_else(|| reviewers(at))
@@ -251,6 +253,13 @@ fn tests_need_editor(at: &Situation<'_>) -> bool {
         .is_some_and(|record| record.state == VerifyState::Red && record.on_base != Some(VerifyState::Red))
 }
 
+/// Plans go into the commit of a round of the editor, or into one of their own where the editor has nothing to do.
+fn work_or_plan(at: &Situation<'_>) -> Option<Step> {
+    let work = work(at);
+    let edits = matches!(work, Some(Step::Edit { .. }));
+    if !edits && !super::followup::unwritten(at.summary).is_empty() { Some(Step::Plan) } else { work }
+}
+
 fn work(at: &Situation<'_>) -> Option<Step> {
     let todo = editor_work(at.summary);
     let tests = tests_need_editor(at);
@@ -280,7 +289,9 @@ fn work(at: &Situation<'_>) -> Option<Step> {
 
 /// Rounds that count against the limit: since a person or success reset them.
 pub fn rounds_used(summary: &Summary) -> u32 {
-    let given_back = |round: &RoundRecord| matches!(round.outcome, RoundOutcome::Environment | RoundOutcome::CutOff);
+    let given_back = |round: &RoundRecord| {
+        round.unattended || matches!(round.outcome, RoundOutcome::Environment | RoundOutcome::CutOff)
+    };
     let counts = |round: &&RoundRecord| round.n > summary.reset_at_round && !given_back(round);
     // A round that was cut off by a kill stands in `used`, one that was stopped by a signal was given back there.
     let here = u32::try_from(summary.rounds.iter().filter(counts).count()).unwrap_or(u32::MAX);
@@ -315,6 +326,7 @@ fn bounds(at: &Situation<'_>) -> Option<Step> {
 fn editor_rounds(summary: &Summary) -> impl DoubleEndedIterator<Item = &RoundRecord> {
     let counts = |round: &&RoundRecord| {
         round.n > summary.reset_at_round
+            && !round.unattended
             && !matches!(round.outcome, RoundOutcome::Environment | RoundOutcome::CutOff | RoundOutcome::Editing)
     };
     summary.rounds.iter().filter(counts)
@@ -379,15 +391,20 @@ fn only_a_person(at: &Situation<'_>) -> Option<Step> {
             let why = format!("{}: whether its fix is in the branch cannot be told here", stuck.finding.id);
             return Some(stop(StopReason::NeedsPerson, why, "fetch the whole history (`git fetch --unshallow`)"));
         }
-        Some(Verb::Defer) => {
-            let why = format!("{}: its follow-up plan is not written", stuck.finding.id);
-            return Some(stop(StopReason::NeedsPerson, why, "write the plan and link it, then accept or regrade it"));
+        Some(Verb::Defer) if at.local != at.head => return None,
+        Some(Verb::Defer) if stuck.pending.as_ref().is_some_and(|pending| pending.url.is_none()) => {
+            let why = format!("{}: whether its follow-up plan is in the branch cannot be told here", stuck.finding.id);
+            return Some(stop(StopReason::NeedsPerson, why, "fetch the whole history (`git fetch --unshallow`)"));
+        }
+        Some(Verb::Defer) if !at.policy.post.description => {
+            let why = format!("{}: a follow-up counts only in the description too", stuck.finding.id);
+            return Some(stop(StopReason::NeedsPerson, why, "set `post.description = true`"));
         }
         Some(Verb::Argue) if !at.policy.post.description => {
             let why = format!("{}: an argument counts only in the description too", stuck.finding.id);
             return Some(stop(StopReason::NeedsPerson, why, "set `post.description = true`"));
         }
-        Some(Verb::Argue | Verb::Stale | Verb::Answer) | None => {}
+        Some(Verb::Argue | Verb::Stale | Verb::Answer | Verb::Defer) | None => {}
     }
     let failed = at
         .summary

@@ -93,6 +93,12 @@ pub enum Proof {
         url: String,
         /// The reply that links it.
         comment_id: u64,
+        /// Why it is not done in this pull request.
+        #[serde(default)]
+        reason: String,
+        /// Key of the reply's marker and of the line in the description.
+        #[serde(default)]
+        key: String,
     },
     /// Its reviewer took it back, or marked it as done.
     Reviewer {
@@ -367,12 +373,48 @@ pub struct RoundRecord {
     /// Untracked files there were before it, so that a cut-off round removes none of them.
     #[serde(default)]
     pub untracked: Vec<String>,
+    /// True for a round without the editor: it counts against no limit.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unattended: bool,
+    /// Findings whose fix the editor took back, so that the round was given back (R21).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reversed: Vec<FindingId>,
     /// How often it was replayed on a moved branch.
     #[serde(default)]
     pub replays: u32,
     /// Where its commit is being replayed; what a kill in the middle leaves.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replaying: Option<Sha>,
+}
+
+impl RoundRecord {
+    /// A round that has just begun.
+    pub fn begun(n: u32, head_before: Sha, sent: Vec<FindingId>) -> Self {
+        Self {
+            n,
+            head_before,
+            head_after: None,
+            sent,
+            outcome: RoundOutcome::Editing,
+            why: String::new(),
+            verify: None,
+            seconds: 0,
+            tokens: 0,
+            cost_usd: 0.0,
+            brief: String::new(),
+            tree: String::new(),
+            decisions: Vec::new(),
+            problems: Vec::new(),
+            judged: false,
+            settled: Vec::new(),
+            touched: Vec::new(),
+            untracked: Vec::new(),
+            unattended: false,
+            reversed: Vec::new(),
+            replays: 0,
+            replaying: None,
+        }
+    }
 }
 
 /// A region that a round changed.

@@ -54,16 +54,13 @@ fn drop_unwanted(summary: &mut Summary, obs: &Observation, notes: &[Note], polic
     let planned = summary.outbox.iter_mut().filter(|item| item.state == WriteState::Planned);
     for item in planned {
         let unwanted = match item.kind {
-            WriteKind::Argue | WriteKind::Stale | WriteKind::Fixed | WriteKind::Answer => {
+            WriteKind::Argue | WriteKind::Stale | WriteKind::Fixed | WriteKind::Answer | WriteKind::Defer => {
                 !super::keys(item).iter().all(|key| owed.contains(key))
             }
             WriteKind::Request => item.head != obs.pr.head,
-            WriteKind::Defer
-            | WriteKind::Review
-            | WriteKind::Describe
-            | WriteKind::Resolve
-            | WriteKind::React
-            | WriteKind::Retract => false,
+            WriteKind::Review | WriteKind::Describe | WriteKind::Resolve | WriteKind::React | WriteKind::Retract => {
+                false
+            }
         };
         if unwanted {
             item.state = WriteState::Dropped;
@@ -83,12 +80,12 @@ fn choose_keys(summary: &mut Summary, obs: &Observation) {
         let kind = match owed(entry) {
             Owed::Argue => WriteKind::Argue,
             Owed::Answer => WriteKind::Answer,
+            Owed::FollowUp => WriteKind::Defer,
             Owed::Person
             | Owed::Fix
             | Owed::FixOrArgue
             | Owed::Proof
             | Owed::NoLongerApplies
-            | Owed::FollowUp
             | Owed::Close
             | Owed::Keep
             | Owed::List
@@ -208,6 +205,11 @@ impl Scene<'_> {
                 Some((WriteKind::Stale, words::stale(because, &self.obs.pr.head)))
             }
             Owed::Answer => Some((WriteKind::Answer, words::answer(reason))),
+            Owed::FollowUp => {
+                let pending = entry.pending.as_ref()?;
+                let (file, url) = (pending.file.as_ref()?, pending.url.as_ref()?);
+                Some((WriteKind::Defer, words::defer(file, url)))
+            }
             Owed::Close if self.says_fixed(entry) => match &entry.proof {
                 Some(Proof::Commit { sha, place }) => Some((WriteKind::Fixed, words::fixed(sha, place))),
                 _ => None,
@@ -218,7 +220,6 @@ impl Scene<'_> {
             | Owed::Fix
             | Owed::FixOrArgue
             | Owed::Proof
-            | Owed::FollowUp
             | Owed::Keep
             | Owed::List
             | Owed::Fold

@@ -180,6 +180,31 @@ fn r8_an_argument_counts_once_both_places_are_read_back() {
 }
 
 #[test]
+fn r15_a_follow_up_is_linked_after_the_push_and_counts_once_read_back() {
+    for (id, severity) in [("c1", Severity::P2), ("i5.1", Severity::P2), ("c2", Severity::P3)] {
+        let mut entry = sample::entry(id, severity);
+        entry.pending = Some(sample::pending(Verb::Defer, "belongs to the next change, which rewrites the reader"));
+        let mut scene = Scene::new(vec![entry]);
+        let kinds = scene.run();
+        assert!(!kinds.contains(&WriteKind::Defer), "nothing is said before the plan is on the remote: {kinds:?}");
+        let key: FindingId = id.parse().expect("id");
+        let pending = scene.summary.comments.get_mut(&key).and_then(|e| e.pending.as_mut()).expect("under way");
+        pending.file = Some("wiki/plans/a.md".into());
+        pending.url = Some(format!("https://github.com/o/r/blob/{}/wiki/plans/a.md", sample::sha('c')));
+        scene.look();
+        assert_eq!(scene.perform(), [WriteKind::Defer, WriteKind::Describe]);
+        assert_eq!(scene.status(id), Status::Open, "written is not read back");
+        scene.look();
+        assert_eq!(scene.status(id), Status::Deferred);
+        assert!(scene.texts()[0].contains("](https://github.com/o/r/blob/cccc"), "{}", scene.texts()[0]);
+        assert!(scene.obs.pr.body.contains("Out of scope, follow-up in [wiki/plans/a.md]("), "{}", scene.obs.pr.body);
+        assert!(scene.obs.pr.body.contains("which rewrites the reader"), "{}", scene.obs.pr.body);
+        assert_eq!(scene.run(), []);
+        assert_eq!(scene.posted, 1);
+    }
+}
+
+#[test]
 fn r10_a_second_run_posts_nothing() {
     let mut scene = Scene::new(vec![argued("c1"), argued("r5.1"), argued("i6.1"), fixed("c2"), stale("c3")]);
     scene.policy.post.replies = Replies::All;

@@ -55,6 +55,7 @@ fn run(world: &Shared) -> Option<Result<RunEnd, EngineError>> {
         rules,
         policy: &policy,
         guard: &guard,
+        plans: &ports::SimPlans,
         pr: pr_ref(),
         branch: "feature".into(),
         spec: None,

@@ -9,9 +9,10 @@ use camino::{Utf8Path, Utf8PathBuf};
 use jiff::Timestamp;
 use pushback::ports::{
     Agent, AgentOutcome, AgentReport, Brief, BriefFiles, Clock, Depth, Event, Forge, ForgeError, Held, LinkedIssue,
-    Loaded, Reporter, Store, StoreError, Verifier, VerifyReport, Woken, Write, Written,
+    Loaded, Plans, Reporter, Store, StoreError, Verifier, VerifyReport, Woken, Write, Written,
 };
 use pushback::review::comment::Thread;
+use pushback::review::followup::PlanView;
 use pushback::review::ids::{FindingId, PrNumber, PrRef, Sha};
 use pushback::review::observation::{
     BranchRules, Check, CheckState, Mergeable, Observation, Permission, PrState, PullRequest, Reading,
@@ -327,6 +328,14 @@ impl Clock for SimClock {
 
     fn interrupted(&self) -> bool {
         false
+    }
+}
+
+pub(crate) struct SimPlans;
+
+impl Plans for SimPlans {
+    fn plan(&self, view: &PlanView) -> Result<String, String> {
+        Ok(format!("# {}\n\n{}\n\n{}\n", view.title, view.finding, view.steps.join("\n")))
     }
 }
 
