@@ -77,6 +77,12 @@ pub enum Command {
     Run(RunArgs),
     /// Looks once and shows findings, reviewers and gate; writes nothing to the forge.
     Status(StatusArgs),
+    /// Lets a person decide finding by finding at the keyboard: fix, argue, follow-up, re-grade, accept.
+    ///
+    /// Nothing is posted before everything was shown word for word and confirmed once; leaving keeps what is decided.
+    ///
+    /// Example: `pushback triage`, or `pushback triage --dry-run` to see what would be posted.
+    Triage,
     /// Says the one next thing to do, with all it needs.
     Next(NextArgs),
     /// Answers findings for an agent or a script that edits, commits and pushes itself.

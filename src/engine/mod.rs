@@ -13,6 +13,7 @@ pub mod resolve;
 pub mod rounds;
 mod start;
 pub mod survey;
+pub mod triage;
 mod verify;
 
 use std::time::Duration;

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 
 use super::post::{self, Posted};
 use super::survey::{self, Survey, places_now};
-use super::{EngineError, Ports, Setup, briefing, reprove};
+use super::{EngineError, Ports, Setup, briefing, followup, reprove};
 use crate::ports::{Depth, Held};
 use crate::review::absorb;
 use crate::review::anchor::Place;
@@ -271,6 +271,24 @@ fn apply(summary: &mut Summary, judged: &[Judged], by: By) {
         }
     }
     judge::apply(summary, judged);
+}
+
+/// Writes the follow-up plans of these findings into the worktree, for whoever answers to commit. Returns finding and file.
+pub fn write_plans(
+    ports: &Ports<'_>,
+    setup: &Setup<'_>,
+    summary: &mut Summary,
+    ids: &[FindingId],
+) -> Result<Vec<(FindingId, String)>, EngineError> {
+    let owed: Vec<(FindingId, Pending)> =
+        followup::owed(summary).into_iter().filter(|(id, _)| ids.contains(id)).collect();
+    let mut files = Vec::new();
+    for (id, path) in followup::write(ports, setup, summary, &owed)? {
+        let Some(pending) = summary.comments.get_mut(&id).and_then(|entry| entry.pending.as_mut()) else { continue };
+        pending.file = Some(path.to_string());
+        files.push((id, path.to_string()));
+    }
+    Ok(files)
 }
 
 /// Why posting stopped before its end. What is owed is remembered.

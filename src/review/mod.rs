@@ -43,6 +43,7 @@ pub mod status;
 pub mod step;
 pub mod summary;
 pub mod threads;
+pub mod triage;
 pub mod trust;
 pub mod verdict;
 pub mod words;

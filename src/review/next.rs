@@ -182,6 +182,12 @@ fn claims(summary: &Summary) -> impl Iterator<Item = &Entry> {
     summary.open_blocking().filter(|entry| entry.pending.as_ref().is_some_and(|p| p.verb == Verb::Fix))
 }
 
+/// Returns the plan file of a follow-up that no commit on the remote holds.
+pub fn uncommitted_plan(entry: &Entry) -> Option<String> {
+    let pending = entry.pending.as_ref().filter(|pending| pending.verb == Verb::Defer && pending.commit.is_none())?;
+    pending.file.clone()
+}
+
 fn to_push(at: Facts<'_>) -> Option<Next> {
     let ids: Vec<String> = claims(at.summary).map(|entry| entry.finding.id.to_string()).collect();
     let claimed = if ids.is_empty() {
@@ -189,7 +195,12 @@ fn to_push(at: Facts<'_>) -> Option<Next> {
     } else {
         format!("; a fix of {} is proved once it is there", ids.join(", "))
     };
+    let plan = at.summary.comments.values().find_map(uncommitted_plan);
     match at.local {
+        Local::Same | Local::Ahead | Local::Behind if plan.is_some() => {
+            let file = plan.unwrap_or_default();
+            Some(Next::new(Action::Push, format!("the follow-up plan {file} is to be committed and pushed{claimed}")))
+        }
         Local::Ahead => Some(Next::new(Action::Push, format!("commits here are not on the remote{claimed}"))),
         Local::Diverged if !ids.is_empty() => {
             Some(Next::new(Action::Push, format!("the branch here and the remote have both moved{claimed}")))

@@ -392,6 +392,11 @@ fn only_a_person(at: &Situation<'_>) -> Option<Step> {
             return Some(stop(StopReason::NeedsPerson, why, "fetch the whole history (`git fetch --unshallow`)"));
         }
         Some(Verb::Defer) if at.local != at.head => return None,
+        Some(Verb::Defer) if super::next::uncommitted_plan(stuck).is_some() => {
+            let file = super::next::uncommitted_plan(stuck).unwrap_or_default();
+            let why = format!("{}: its follow-up plan {file} is written and not on the remote", stuck.finding.id);
+            return Some(stop(StopReason::NeedsPerson, why, "commit the plan and push it, then run again"));
+        }
         Some(Verb::Defer) if stuck.pending.as_ref().is_some_and(|pending| pending.url.is_none()) => {
             let why = format!("{}: whether its follow-up plan is in the branch cannot be told here", stuck.finding.id);
             return Some(stop(StopReason::NeedsPerson, why, "fetch the whole history (`git fetch --unshallow`)"));

@@ -28,4 +28,5 @@ mod scene;
 mod sim;
 mod store;
 mod support;
+mod triage;
 mod verify;

@@ -11,6 +11,7 @@ mod resolve;
 mod run;
 mod show;
 mod status;
+mod triage;
 mod view;
 
 use super::Context;
@@ -22,6 +23,7 @@ pub(super) fn name(command: &Command) -> &'static str {
     match command {
         Command::Run(_) => "run",
         Command::Status(_) => "status",
+        Command::Triage => "triage",
         Command::Next(_) => "next",
         Command::Resolve(_) => "resolve",
         Command::Gate(_) => "gate",
@@ -39,6 +41,7 @@ pub(super) fn dispatch(cx: &Context, command: Command) -> Result<u8, Failure> {
     match command {
         Command::Run(args) => run::run(cx, &args),
         Command::Status(args) => status::run(cx, &args),
+        Command::Triage => triage::run(cx),
         Command::Next(args) => next::run(cx, &args),
         Command::Resolve(args) => resolve::run(cx, &args),
         Command::Gate(args) => gate::run(cx, &args),

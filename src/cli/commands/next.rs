@@ -123,7 +123,7 @@ fn answer(cx: &Context, summary: &Summary, glance: &Glance, local: Local, thing:
     let group: Vec<&Entry> =
         thing.finding.iter().chain(&thing.also).filter_map(|id| summary.comments.get(id)).collect();
     let may = compose::may(&group);
-    let commands = commands(cx, thing, entry, &may, local);
+    let commands = commands(cx, summary, thing, entry, &may, local);
     let finding = entry.map(|entry| {
         let around = glance.around.get(&entry.finding.id).cloned().unwrap_or_default();
         FindingView::of(entry, around, &thing.also, &may)
@@ -174,6 +174,7 @@ fn retry_after(thing: &Next, now: Timestamp) -> Option<u64> {
 /// The commands that go on from here, the likeliest first; placeholders are in capitals.
 fn commands(
     cx: &Context,
+    summary: &Summary,
     thing: &Next,
     entry: Option<&Entry>,
     may: &[Verb],
@@ -204,6 +205,11 @@ fn commands(
         (Action::Push, _) => {
             if local == Local::Diverged {
                 list.push(("pull", "git pull --rebase".to_owned()));
+            }
+            let plans: Vec<String> = summary.comments.values().filter_map(next::uncommitted_plan).collect();
+            if !plans.is_empty() {
+                let files = plans.join(" ");
+                list.push(("commit", format!("git add {files} && git commit -m 'Plan follow-ups' -- {files}")));
             }
             list.push(("push", "git push".to_owned()));
         }

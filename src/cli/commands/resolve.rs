@@ -144,6 +144,12 @@ impl Job<'_> {
         self.desk.store.save(&held, &summary)?;
         let drafts = recorded?;
         let mut notes = Vec::new();
+        let ids: Vec<FindingId> = said.iter().map(|one| one.id).collect();
+        let files = resolve::write_plans(self.ports, self.setup, &mut summary, &ids)?;
+        self.desk.store.save(&held, &summary)?;
+        notes.extend(files.iter().map(|(id, file)| {
+            format!("{id}: the plan is {file}; commit and push it, the reply with its link follows once it is there")
+        }));
         let mut code = if drafts { 14 } else { 0 };
         if claim && !consent::given(self.desk)? {
             notes.push("nothing is posted: nobody has agreed yet that pushback may post here (`--yes`)".to_owned());
@@ -253,6 +259,10 @@ fn answer_view(summary: &Summary, said: &Said, dry: bool) -> Option<AnswerView> 
             let commit = pending.commit.as_ref().map_or("its commit", Sha::short);
             ("claimed", format!("{commit} touches {}; proved once it is on the remote", pending.reason))
         }
+        Some(pending) if pending.verb == Verb::Defer && pending.url.is_none() && !dry => match &pending.file {
+            Some(file) => ("claimed", format!("{file} is to be committed and pushed; then its reply links it")),
+            None => ("owed", "its plan is not written".to_owned()),
+        },
         Some(_) if dry => ("owed", "it would be taken".to_owned()),
         Some(_) if is_sent(summary, said.id) => ("posted", "it is posted and not read back yet".to_owned()),
         Some(_) => ("owed", "it is recorded and not posted yet".to_owned()),

@@ -66,7 +66,7 @@ fn request(args: &RunArgs) -> RunRequest {
     }
 }
 
-fn may_run(desk: &Desk) -> Result<(), Failure> {
+pub(super) fn may_run(desk: &Desk) -> Result<(), Failure> {
     let policy = &desk.settings.policy;
     if policy.has_verify || policy.verify_none {
         return Ok(());
@@ -82,7 +82,7 @@ fn may_run(desk: &Desk) -> Result<(), Failure> {
 }
 
 /// Code of somebody without write permission is run only after a person has typed yes at a terminal.
-fn stranger(desk: &Desk) -> Result<(), Failure> {
+pub(super) fn stranger(desk: &Desk) -> Result<(), Failure> {
     let (obs, pr) = (&desk.obs, &desk.obs.pr);
     let own_branch = pr.head_repo.as_ref().is_some_and(|repo| repo.same(&desk.pr.slug));
     let trusted = pr.author.as_ref().is_some_and(|author| match author.kind {
@@ -155,7 +155,7 @@ fn view_of(
     }
 }
 
-fn print(cx: &Context, desk: &Desk, end: &RunEnd) {
+pub(super) fn print(cx: &Context, desk: &Desk, end: &RunEnd) {
     cx.printer.rest();
     let Some(survey) = &end.survey else { return };
     if cx.global.json {
