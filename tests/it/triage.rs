@@ -21,7 +21,11 @@ struct Tty {
 impl Tty {
     fn start(scene: &Scene, args: &[&str], env: &[(&str, &str)]) -> Self {
         let mut command = scene.command(args);
-        command.env("TERM", "xterm").env_remove("COLUMNS").envs(env.iter().copied());
+        command
+            .stdin(std::process::Stdio::inherit())
+            .env("TERM", "xterm")
+            .env_remove("COLUMNS")
+            .envs(env.iter().copied());
         let mut session = OsSession::spawn(command).expect("a terminal");
         session.get_process_mut().set_window_size(80, 24).expect("a size");
         session.set_expect_timeout(Some(Duration::from_secs(30)));
@@ -35,7 +39,12 @@ impl Tty {
                 self.log.push_str(&String::from_utf8_lossy(found.before()));
                 self.log.push_str(text);
             }
-            Err(error) => panic!("`{text}` does not come ({error}) after:\n{}", plain(&self.log)),
+            Err(error) => {
+                let mut rest = vec![0; 64 * 1024];
+                let n = self.session.try_read(&mut rest).unwrap_or_default();
+                self.log.push_str(&String::from_utf8_lossy(&rest[..n]));
+                panic!("`{text}` does not come ({error}) after:\n{}", plain(&self.log))
+            }
         }
         self
     }
