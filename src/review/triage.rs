@@ -355,31 +355,43 @@ pub fn card(card: Card<'_>, size: Size) -> String {
     let mut parts: Vec<(&str, Vec<String>)> = Vec::new();
     let said = wrapped(&card.entry.text, size.columns.saturating_sub(3));
     let code = near(card.entry, &card.around.code);
-    let hunk: Vec<&str> = card.around.hunk.lines().rev().take(4).collect();
-    let thread = card.around.thread.iter().rev().take(2).rev().map(|l| format!("{}: {}", l.author, l.text));
+    let hunk: Vec<&str> = card.around.hunk.lines().rev().take(10).collect();
+    let thread = card.around.thread.iter().rev().take(3).rev().map(|l| format!("{}: {}", l.author, l.text));
+    let extra = size.rows.saturating_sub(24);
+    let tried = card.tried.iter().rev().take(2).rev().cloned().collect();
     let wanted: [(&str, Vec<String>, usize); 5] = [
-        ("said", said, 5),
+        ("said", said, 4 + extra / 3),
         ("code now", code, 5),
-        ("thread", thread.collect(), 2),
-        ("tried", card.tried.iter().rev().take(2).rev().cloned().collect(), 2),
-        ("hunk then", hunk.into_iter().rev().map(str::to_owned).collect(), 4),
+        ("tried", tried, 2),
+        ("thread", thread.collect(), 1 + extra / 6),
+        ("hunk then", hunk.into_iter().rev().map(str::to_owned).collect(), 4 + extra / 6),
     ];
     for (name, lines, most) in wanted {
-        let room = most.min(left.saturating_sub(1));
+        // A short part stands beside its name.
+        let beside = usize::from(!matches!(name, "tried" | "thread"));
+        let room = most.min(left.saturating_sub(beside));
         if lines.is_empty() || room == 0 {
             continue;
         }
-        let more = lines.len() > room;
-        let mut shown: Vec<String> = lines.iter().take(room).map(|text| cut(text, size.columns)).collect();
+        let more = beside == 1 && lines.len() > room;
+        // Of a thread and of what was tried the newest says most.
+        let skip = if beside == 0 { lines.len().saturating_sub(room) } else { 0 };
+        let mut shown: Vec<String> = lines.iter().skip(skip).take(room).map(|text| cut(text, size.columns)).collect();
         if let (true, Some(last)) = (more, shown.last_mut()) {
             *last = cut(&format!("{last} …"), size.columns);
         }
-        left -= shown.len() + 1;
+        left -= shown.len() + beside;
         parts.push((name, shown));
     }
     let mut out = head.join("\n");
     for (name, lines) in parts {
-        out.push_str(&format!("\n{name}:\n  {}", lines.join("\n  ")));
+        match name {
+            "tried" | "thread" => {
+                let own = |text: &String| format!("\n{}", line(&format!("{name}: {text}")));
+                lines.iter().for_each(|text| out.push_str(&own(text)));
+            }
+            _ => out.push_str(&format!("\n{name}:\n  {}", lines.join("\n  "))),
+        }
     }
     for text in foot {
         out.push_str(&format!("\n{text}"));
