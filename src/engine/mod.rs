@@ -9,6 +9,7 @@ mod post;
 mod push;
 mod recover;
 mod reprove;
+mod reversal;
 pub mod rounds;
 mod start;
 pub mod survey;
