@@ -16,6 +16,7 @@ pub use super::ask::{around, heads, judge_gate, plan, verify_head, would_do};
 pub use super::start::{load, rebuilt};
 
 use crate::ports::{Depth, Event, Held, Woken};
+use crate::review::followup as followup_plans;
 use crate::review::gate::LocalHeads;
 use crate::review::ids::Sha;
 use crate::review::observation::{Observation, PrState};
@@ -128,6 +129,7 @@ fn run_observed(run: &mut Run<'_>, obs: Observation) -> Result<RunEnd, EngineErr
     summary.verified.retain(|record| record.state != VerifyState::CouldNotRun);
     // What could not be posted may be possible now.
     outbox::revive(&mut summary);
+    followup_plans::revive(&mut summary);
     if run.request.more > 0 {
         summary.used.rounds = 0;
         summary.reset_at_round = summary.round;

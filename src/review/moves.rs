@@ -44,6 +44,7 @@ impl Summary {
             restored: Vec::new(),
             reset_at_round: 0,
             commands_heard: Vec::new(),
+            commands: Vec::new(),
             extra: Map::new(),
         }
     }

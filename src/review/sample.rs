@@ -111,6 +111,7 @@ pub(crate) fn summary(entries: Vec<Entry>) -> Summary {
         restored: Vec::new(),
         reset_at_round: 0,
         commands_heard: Vec::new(),
+        commands: Vec::new(),
         extra: serde_json::Map::new(),
     }
 }

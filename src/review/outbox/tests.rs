@@ -9,7 +9,7 @@ use crate::review::policy::{Policy, Replies};
 use crate::review::sample;
 use crate::review::severity::Severity;
 use crate::review::status::Status;
-use crate::review::summary::{Entry, Proof};
+use crate::review::summary::{CommandRecord, Entry, Proof};
 use proptest::prelude::*;
 
 /// A pull request that takes writes, with everything around it.
@@ -202,6 +202,59 @@ fn r15_a_follow_up_is_linked_after_the_push_and_counts_once_read_back() {
         assert_eq!(scene.run(), []);
         assert_eq!(scene.posted, 1);
     }
+}
+
+fn commanded(comment: u64, said: &str, refused: Option<&str>) -> CommandRecord {
+    CommandRecord {
+        comment,
+        root: 1,
+        id: "c1".parse().ok(),
+        by: Login::new("ann"),
+        said: said.into(),
+        version: format!("{comment} {said}"),
+        refused: refused.map(str::to_owned),
+    }
+}
+
+#[test]
+fn r06_each_command_is_acknowledged_once_and_shown() {
+    let mut scene = Scene::new(vec![sample::entry("c1", Severity::P2)]);
+    let id = scene.say(Some(1), sample::person("ann"), "/pushback regrade P2 rare | @codex");
+    scene.summary.commands = vec![commanded(id, "/pushback regrade P2 rare | @codex", None)];
+    assert_eq!(scene.run(), [WriteKind::Describe, WriteKind::React]);
+    assert!(scene.obs.pr.body.contains("1 command"), "{}", scene.obs.pr.body);
+    assert!(scene.obs.pr.body.contains("ann: \\/pushback regrade P2 rare"), "{}", scene.obs.pr.body);
+    assert!(!scene.obs.pr.body.contains("@codex"), "{}", scene.obs.pr.body);
+    assert_eq!((scene.run(), scene.posted), (vec![], 0));
+    // Taken out by a person: put back once, then left.
+    let block = scene.obs.pr.body.clone();
+    let without = |scene: &mut Scene| {
+        let lines: Vec<&str> = block.lines().filter(|line| !line.starts_with("- ann:")).collect();
+        scene.obs.pr.body = lines.join("\n");
+    };
+    without(&mut scene);
+    assert_eq!(scene.run(), [WriteKind::Describe]);
+    without(&mut scene);
+    let kinds = scene.run();
+    assert!(kinds.len() <= 1, "no fight: {kinds:?}");
+    assert!(!scene.obs.pr.body.contains("- ann:"), "{}", scene.obs.pr.body);
+}
+
+#[test]
+fn r06_a_wrong_command_gets_one_hint_a_version() {
+    let mut scene = Scene::new(vec![sample::entry("c1", Severity::P2)]);
+    let id = scene.say(Some(1), sample::person("ann"), "/pushback acept");
+    scene.summary.commands = vec![commanded(id, "/pushback acept", Some("the commands are `accept` and others"))];
+    assert_eq!(scene.run(), [WriteKind::Answer, WriteKind::Describe]);
+    assert!(scene.texts()[0].contains("`/pushback accept`"), "{}", scene.texts()[0]);
+    assert!(crate::review::commands::is_hint(scene.texts()[0]) && !scene.obs.pr.body.contains("acept"));
+    assert_eq!(scene.run(), []);
+    // State is lost: the hint is found by its key.
+    scene.summary.outbox.clear();
+    assert_eq!((scene.run(), scene.posted), (vec![], 1));
+    scene.summary.commands = vec![commanded(id, "/pushback regrad P2", Some("the commands are `accept` and others"))];
+    assert_eq!(scene.run(), [WriteKind::Answer]);
+    assert_eq!(scene.posted, 2);
 }
 
 #[test]
