@@ -12,7 +12,7 @@ use super::start::may_start;
 use super::survey::{self, Survey};
 use super::{EngineError, Ports, Setup, followup, recover, verify};
 
-pub use super::ask::{around, heads, judge_gate, plan, verify_head, would_do};
+pub use super::ask::{around, heads, judge_gate, plan, stacked, verify_head, would_do};
 pub use super::start::{load, rebuilt};
 
 use crate::ports::{Depth, Event, Held, Woken};
@@ -458,6 +458,11 @@ impl Run<'_> {
 
     fn end(&self, mut summary: Summary, survey: Option<Survey>, ending: Ending) -> Result<RunEnd, EngineError> {
         summary.stop_reason = Some(ending.reason);
+        if let (StopReason::Settled, true, Some(survey)) = (ending.reason, self.request.until_ready, &survey)
+            && let Some(words) = stacked(self.ports.forge, &survey.obs.pr)
+        {
+            self.ports.warn(words);
+        }
         self.ports.store.save(&self.held, &summary)?;
         let exit = ending.reason.exit_code(ending.person);
         let retry_after_s = (exit == 12).then(|| {

@@ -95,6 +95,10 @@ pub fn digest(
     let notes = trust::notes(&obs, setup.rules, setup.policy);
     push::pushed_rounds(ports, summary, &obs.pr.head)?;
     prove_fixes(ports, summary, &obs)?;
+    if summary.heads.last().is_some_and(|last| last.sha != obs.pr.head) {
+        // What a person took out is known before its reviewer names it again: the copy is a person's business too (FC-34).
+        recheck(ports, summary, &obs, &BTreeMap::new())?;
+    }
     let ours = our_commits(summary);
     let seen = |located| Seen { obs: &obs, notes: &notes, located, policy: setup.policy, our_commits: &ours };
     let nothing = BTreeMap::new();
@@ -251,6 +255,8 @@ fn recheck(
     }
     let lost = reachable.iter().filter(|(_, known)| **known == Some(false)).map(|(sha, _)| sha.clone()).collect();
     let replaced = replaced(ports, obs, lost)?;
+    // They were found in the history of the head.
+    reachable.extend(replaced.values().map(|sha| (sha.clone(), Some(true))));
     let plans = plans_there(ports, summary, head)?;
     recheck::recheck_proofs(
         summary,

@@ -208,7 +208,11 @@ impl Order<'_, '_> {
                 entry.finding.why = format!("{} calls it out of scope", self.by.login);
                 // A plan that is drafted or written stays.
                 let plan = entry.pending.take().filter(|pending| pending.verb == Verb::Defer);
-                entry.pending = Some(plan.unwrap_or_else(|| Pending::new(Verb::Defer, reason, self.view.round)));
+                let mut plan = plan.unwrap_or_else(|| Pending::new(Verb::Defer, &reason, self.view.round));
+                if plan.file.is_none() {
+                    plan.reason = reason;
+                }
+                entry.pending = Some(plan);
                 Ok(())
             }
         }
@@ -219,6 +223,10 @@ impl Order<'_, '_> {
         let from = entry.regrade.as_ref().map_or(entry.finding.severity, |earlier| earlier.from);
         entry.regrade = Some(Regrade { by: self.by.login.clone(), from, to: Some(to), why });
         entry.finding.severity = to;
+        // A grade is no consent to send what was drafted.
+        if entry.drafted() {
+            entry.pending = None;
+        }
         entry.finding.needs_person &= entry.finding.status == Status::Gone;
         let allowed = |pending: &Pending| match pending.verb {
             Verb::Fix | Verb::Stale => true,
@@ -255,6 +263,9 @@ impl Order<'_, '_> {
         }
         entry.finding.attempts = 0;
         entry.exchanges = 0;
+        if entry.drafted() {
+            entry.pending = None;
+        }
         entry.finding.needs_person = false;
         if entry.reopen(NewFact::Asked, "a person asks for another try", self.view.at, self.view.round) {
             out.tell(entry, What::Reopened(NewFact::Asked));
@@ -269,6 +280,7 @@ impl Order<'_, '_> {
 mod tests {
     use super::super::absorb::tests::{Scene, found, get, get_mut, person};
     use super::super::ids::Login;
+    use super::super::moves::DRAFTED;
     use super::super::moves::tests::summary;
     use super::super::note::ReplyVerdict;
     use super::*;
@@ -370,6 +382,28 @@ mod tests {
         scene.reply(60, 1, person("ann"), ReplyVerdict::Unclear, "/pushback accept");
         assert!(scene.absorb(&mut summary).commands.is_empty());
         assert_eq!(get(&summary, "c1").finding.status, Status::Open);
+    }
+
+    #[test]
+    fn r08_no_command_sends_a_draft_that_nobody_has_read() {
+        let check = |said: &str, expected: Option<(Verb, &str)>| {
+            let (mut summary, mut scene) = (summary(), Scene::new());
+            scene.inline(1, "codex", 4, found(Severity::P2, "Guard the list"));
+            scene.absorb(&mut summary);
+            let entry = get_mut(&mut summary, "c1");
+            entry.pending = Some(Pending::new(Verb::Defer, "drafted", 1));
+            entry.finding.needs_person = true;
+            entry.finding.why = format!("{DRAFTED} follow-up waits");
+            scene.reply(60, 1, person("ann"), ReplyVerdict::Unclear, said);
+            scene.absorb(&mut summary);
+            let entry = get(&summary, "c1");
+            assert!(!entry.finding.needs_person, "{said}");
+            assert_eq!(entry.pending.as_ref().map(|p| (p.verb, p.reason.as_str())), expected, "{said}");
+        };
+        check("/pushback retry", None);
+        check("/pushback regrade P3 rare", None);
+        check("/pushback accept", None);
+        check("/pushback out-of-scope later, with the callers", Some((Verb::Defer, "later, with the callers")));
     }
 
     #[test]

@@ -244,6 +244,20 @@ fn listed(entry: &Entry) -> Option<Line> {
     Some(Line { id: entry.finding.id, key, place, outcome: String::new() })
 }
 
+/// Returns the lines of all findings. A claim that came back is told once, by its newest form (FC-39).
+fn lines(summary: &Summary) -> Vec<(&Entry, Line)> {
+    let all: Vec<(&Entry, Line)> = summary.comments.values().filter_map(|e| line(e).map(|l| (e, l))).collect();
+    let newer: BTreeSet<FindingId> = all
+        .iter()
+        .filter(|(_, line)| line.place == Place::Reason)
+        .flat_map(|(entry, _)| entry.finding.previous.iter().copied())
+        .collect();
+    let told = |entry: &Entry, line: &Line| {
+        line.place == Place::Reason && entry.finding.status.settled() && newer.contains(&line.id)
+    };
+    all.into_iter().filter(|(entry, line)| !told(entry, line)).collect()
+}
+
 /// Commands of people that the block shows, newest last, at most.
 const MAX_COMMANDS: usize = 20;
 
@@ -256,7 +270,7 @@ fn commands(summary: &Summary) -> Vec<(String, &CommandRecord)> {
 
 /// Returns the keys of everything that the block has to say.
 pub fn wanted_keys(summary: &Summary) -> BTreeSet<String> {
-    let lines = summary.comments.values().filter_map(line).map(|line| line.key);
+    let lines = lines(summary).into_iter().map(|(_, line)| line.key);
     lines.chain(commands(summary).into_iter().map(|(key, _)| key)).collect()
 }
 
@@ -280,7 +294,7 @@ fn draw_commands(summary: &Summary) -> String {
 
 /// Returns the findings whose reasons have to stand in the description, with their keys.
 pub fn required(summary: &Summary) -> Vec<(FindingId, String)> {
-    let lines = summary.comments.values().filter_map(line);
+    let lines = lines(summary).into_iter().map(|(_, line)| line);
     lines.filter(|line| line.place == Place::Reason).map(|line| (line.id, line.key)).collect()
 }
 
@@ -303,7 +317,7 @@ struct Shape {
 
 /// Renders the block in at most `room` characters, oldest acknowledgements folded first; `None` when it cannot fit.
 pub fn render(summary: &Summary, room: usize) -> Option<String> {
-    let all: Vec<(&Entry, Line)> = summary.comments.values().filter_map(|e| line(e).map(|l| (e, l))).collect();
+    let all = lines(summary);
     let state = counters(summary);
     let mut shape = Shape { acknowledged: all.len(), reason: usize::MAX, keys: true };
     loop {

@@ -188,3 +188,92 @@ fn r21_a_fix_that_is_taken_back_is_given_back_once_and_then_contested() {
     scene.forge.act(json!({ "reply": { "user": "ann", "body": "/pushback accept it is meant so", "to": thread } }));
     scene.run(&RUN).ends(0, &["settled"]);
 }
+
+#[test]
+fn fc_31_ready_warns_of_pull_requests_that_stand_on_the_branch() {
+    let scene = Scene::new(|plan| {
+        plan.script = codex_reviews(&[], &[]);
+        plan.policy = format!("{}[gate]\nno_checks = true\n", crate::scene::POLICY);
+    });
+    let out = scene.run(&["run", "--until", "ready", "--wait", "20s"]);
+    out.ends(0, &["settled"]);
+    assert!(!out.all().contains("as its base"), "{}", out.all());
+    scene.git(&["switch", "-q", "-c", "child"]);
+    scene.write("child.txt", "more\n");
+    scene.git(&["add", "-A"]);
+    scene.git(&["commit", "-q", "-m", "A child"]);
+    scene.git(&["push", "-q", "origin", "child"]);
+    scene.git(&["switch", "-q", "feature"]);
+    scene.forge.scene(json!({ "repos": [{ "name": "octo/pay", "pulls": [
+        { "number": 8, "title": "A child", "body": "", "head": "child", "base": "feature", "author": "me" }] }] }));
+    scene.run(&["run", "--until", "ready", "--wait", "20s"]).ends(0, &["#8 has this branch as its base"]);
+    let gate = scene.run(&["gate", "--json"]).json();
+    assert_eq!(gate["gate"]["verdict"], "ready", "{gate:#}");
+    assert!(gate["gate"]["clauses"].to_string().contains("#8 has this branch as its base"), "{gate:#}");
+}
+
+/// A pull request whose P1 was fixed by our commit.
+fn fixed_p1() -> Scene {
+    let scene = Scene::new(|plan| {
+        plan.script = codex_reviews(&[p1()], &[p1()]);
+        plan.editor = settles();
+    });
+    scene.run(&RUN).ends(0, &["settled"]);
+    assert_eq!(scene.editor_rounds(), 1);
+    scene
+}
+
+#[test]
+fn fc_34_a_force_push_that_drops_our_commit_is_a_persons_business() {
+    let scene = fixed_p1();
+    scene.git(&["reset", "-q", "--hard", "HEAD~1"]);
+    scene.write("notes.txt", "by a person\n");
+    scene.git(&["add", "-A"]);
+    scene.git(&["commit", "-q", "-m", "A person's commit"]);
+    scene.git(&["push", "-q", "--force", "origin", "feature"]);
+    scene.run(&RUN).ends(14, &["is no longer in the history of the branch"]);
+    assert_eq!(scene.editor_rounds(), 1, "what a person took out is not put back");
+    assert!(scene.git(&["show", "HEAD:src/pay.sh"]).contains("rate=0"));
+    scene.run(&RUN).ends(14, &[]);
+    assert_eq!(scene.editor_rounds(), 1);
+    scene.is_sound();
+}
+
+#[test]
+fn fc_34_a_rebase_that_keeps_our_change_keeps_it_fixed() {
+    let scene = fixed_p1();
+    let ours = scene.git(&["rev-parse", "HEAD"]);
+    scene.git(&["reset", "-q", "--hard", "HEAD~1"]);
+    scene.git(&["commit", "-q", "--amend", "-m", "Charge by rate, said better"]);
+    scene.git(&["cherry-pick", &ours]);
+    scene.git(&["push", "-q", "--force", "origin", "feature"]);
+    assert_ne!(scene.git(&["rev-parse", "HEAD"]), ours);
+    scene.run(&RUN).ends(0, &["settled"]);
+    assert_eq!(scene.statuses()["Multiply by a rate that is not zero"], "P1 fixed");
+    assert_eq!(scene.editor_rounds(), 1);
+    let proof = scene.summary()["comments"].to_string();
+    assert!(proof.contains(&scene.remote_head()) && !proof.contains(&format!("\"sha\":\"{ours}\"")), "{proof}");
+    scene.is_sound();
+}
+
+#[test]
+fn r08_a_question_is_answered_in_its_thread() {
+    let ask = rabbit(
+        "_⚠️ Potential issue_ | _🟠 Major_",
+        "for item in",
+        "Why are the items not quoted?",
+        "`for item in $items` hands every word on its own.",
+    );
+    let scene = Scene::new(|plan| {
+        plan.script = rabbit_reviews(&[ask]);
+        plan.editor = json!({ "findings": [{ "contains": "hands every word", "decision": "answer", "reason": WHY }] });
+    });
+    scene.run(&RUN).ends(0, &["settled"]);
+    assert_eq!(scene.statuses()["Why are the items not quoted?"], "P2 answered");
+    assert!(ours(&scene)[0].starts_with(WHY), "{:?}", ours(&scene));
+    scene.is_sound();
+    scene.changes_nothing(&RUN).ends(0, &["settled"]);
+    std::fs::remove_file(scene.state_dir().join("summary.json")).expect("it was there");
+    scene.changes_nothing_but_state(&RUN).ends(0, &["settled"]);
+    assert_eq!(scene.statuses()["Why are the items not quoted?"], "P2 answered");
+}

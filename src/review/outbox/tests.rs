@@ -204,6 +204,32 @@ fn r15_a_follow_up_is_linked_after_the_push_and_counts_once_read_back() {
     }
 }
 
+#[test]
+fn fc_58_an_answer_goes_to_the_threads_first_comment() {
+    let mut entry = argued("c205");
+    entry.thread = Some(100);
+    let mut scene = Scene::new(vec![sample::entry("c100", Severity::P3), entry]);
+    scene.look();
+    let reply = next(&scene.summary).cloned().expect("a reply");
+    assert_eq!((reply.kind, &reply.target), (WriteKind::Argue, &Target::Thread { root: 100 }));
+    assert!(reply.body.contains(" c205 "), "{}", reply.body);
+}
+
+#[test]
+fn fc_39_a_claim_that_came_back_is_told_once() {
+    let mut again = argued("c9");
+    again.finding.previous = vec!["c1".parse().expect("id")];
+    let mut scene = Scene::new(vec![argued("c1"), again.clone()]);
+    scene.summary.comments.remove(&again.finding.id);
+    scene.run();
+    assert_eq!(scene.obs.pr.body.matches("Left as it is").count(), 1, "{}", scene.obs.pr.body);
+    scene.summary.comments.insert(again.finding.id, again);
+    scene.run();
+    assert_eq!((scene.status("c1"), scene.status("c9")), (Status::Argued, Status::Argued));
+    assert_eq!(scene.obs.pr.body.matches("Left as it is").count(), 1, "{}", scene.obs.pr.body);
+    assert!(scene.obs.pr.body.contains("#x9"), "the newest form");
+}
+
 fn commanded(comment: u64, said: &str, refused: Option<&str>) -> CommandRecord {
     CommandRecord {
         comment,
@@ -227,16 +253,15 @@ fn r06_each_command_is_acknowledged_once_and_shown() {
     assert!(!scene.obs.pr.body.contains("@codex"), "{}", scene.obs.pr.body);
     assert_eq!((scene.run(), scene.posted), (vec![], 0));
     // Taken out by a person: put back once, then left.
-    let block = scene.obs.pr.body.clone();
     let without = |scene: &mut Scene| {
-        let lines: Vec<&str> = block.lines().filter(|line| !line.starts_with("- ann:")).collect();
+        let body = scene.obs.pr.body.clone();
+        let lines: Vec<&str> = body.lines().filter(|line| !line.starts_with("- ann:")).collect();
         scene.obs.pr.body = lines.join("\n");
     };
     without(&mut scene);
     assert_eq!(scene.run(), [WriteKind::Describe]);
     without(&mut scene);
-    let kinds = scene.run();
-    assert!(kinds.len() <= 1, "no fight: {kinds:?}");
+    assert_eq!(scene.run(), [], "no fight");
     assert!(!scene.obs.pr.body.contains("- ann:"), "{}", scene.obs.pr.body);
 }
 

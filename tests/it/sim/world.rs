@@ -218,6 +218,14 @@ impl World {
         }
     }
 
+    /// Somebody deletes `summary.json`, or goes on at another machine.
+    pub(crate) fn lose_state(&mut self) {
+        self.log.push("== state lost".to_owned());
+        self.state = None;
+        // What is not remembered may be sent once more.
+        self.briefs.iter_mut().for_each(|(_, excused)| *excused = true);
+    }
+
     fn schedule(&mut self, head: &Sha) {
         let now = self.now;
         self.pushed_at.entry(head.clone()).or_insert(now);
