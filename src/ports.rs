@@ -142,6 +142,11 @@ pub trait Forge {
     fn thread(&self, node_id: &str) -> Result<Option<Thread>, ForgeError>;
     /// Reads the issues that the pull request closes.
     fn linked_issues(&self) -> Result<Vec<LinkedIssue>, ForgeError>;
+    /// Lists the open pull requests that have this branch as their base. A forge without stacks has none.
+    fn stacked(&self, branch: &str) -> Result<Vec<u64>, ForgeError> {
+        let _ = branch;
+        Ok(Vec::new())
+    }
     /// Writes once. Never repeats a write whose effect is not known.
     fn write(&self, write: &Write) -> Written;
 }

@@ -3,6 +3,7 @@
 use super::briefing::{self, Draft};
 use super::followup;
 use super::recover::set_aside;
+use super::reversal;
 use super::survey::{Survey, places_now};
 use super::{EngineError, Ports, Setup};
 use crate::ports::{AgentOutcome, AgentReport, Brief, BriefFiles, Event, Held};
@@ -135,14 +136,14 @@ fn spend(summary: &mut Summary, report: &AgentReport) {
     }
 }
 
-struct Ran<'a> {
-    before: Picture,
+pub(super) struct Ran<'a> {
+    pub(super) before: Picture,
     report: AgentReport,
-    ask: &'a Ask<'a>,
-    sent: Vec<FindingId>,
+    pub(super) ask: &'a Ask<'a>,
+    pub(super) sent: Vec<FindingId>,
 }
 
-fn finish(summary: &mut Summary, outcome: RoundOutcome, why: impl Into<String>) {
+pub(super) fn finish(summary: &mut Summary, outcome: RoundOutcome, why: impl Into<String>) {
     if let Some(round) = summary.rounds.last_mut() {
         round.outcome = outcome;
         round.why = why.into();
@@ -154,7 +155,7 @@ fn kept_name(summary: &Summary, ask: &Ask<'_>) -> String {
 }
 
 /// Takes out what a run left, keeping it on a ref.
-fn take_out(ports: &Ports<'_>, summary: &Summary, ran: &Ran<'_>) -> Result<String, EngineError> {
+pub(super) fn take_out(ports: &Ports<'_>, summary: &Summary, ran: &Ran<'_>) -> Result<String, EngineError> {
     let name = kept_name(summary, ran.ask);
     let mine = summary.rounds.last().map(|round| round.untracked.clone()).unwrap_or_default();
     let kept = set_aside(ports, &name, &ran.before.head, &mine)?;
@@ -193,6 +194,9 @@ fn after_run(
     }
     read_decisions(ports, summary)?;
     put_frozen_back(ports, setup, summary, ran, &examined)?;
+    if let Some(end) = reversal::given_back(ports, summary, ran)? {
+        return Ok(end);
+    }
     let plans = write_plans(ports, setup, summary, survey)?;
     let end = commit(ports, summary, ran, &commits)?;
     if let EditEnd::Go = end {
@@ -221,7 +225,7 @@ fn write_plans(
 }
 
 /// Tells the editor's next run what was wrong with this one.
-fn refuse(summary: &mut Summary, sent: &[FindingId], why: &str) {
+pub(super) fn refuse(summary: &mut Summary, sent: &[FindingId], why: &str) {
     for id in sent {
         if let Some(entry) = summary.comments.get_mut(id) {
             entry.refused = Some(why.to_owned());

@@ -64,7 +64,7 @@ fn write_one(
 fn hand_over(summary: &mut Summary, id: FindingId, why: &str) {
     if let Some(entry) = summary.comments.get_mut(&id) {
         entry.finding.needs_person = true;
-        entry.finding.why = format!("its follow-up plan could not be written: {why}");
+        entry.finding.why = format!("{}{why}", followup::UNWRITTEN);
     }
 }
 

@@ -10,6 +10,7 @@ mod push;
 mod recover;
 mod reprove;
 pub mod resolve;
+mod reversal;
 pub mod rounds;
 mod start;
 pub mod survey;

@@ -12,11 +12,11 @@ use super::start::may_start;
 use super::survey::{self, Survey};
 use super::{EngineError, Ports, Setup, followup, recover, verify};
 
-pub use super::ask::{around, heads, judge_gate, plan, relation, verify_head, would_do};
+pub use super::ask::{around, heads, judge_gate, plan, relation, stacked, verify_head, would_do};
 pub use super::start::{load, rebuilt};
 
 use crate::ports::{Depth, Event, Held, Woken};
-use crate::review::followup::unwritten;
+use crate::review::followup as followup_plans;
 use crate::review::gate::LocalHeads;
 use crate::review::ids::{FindingId, Sha};
 use crate::review::observation::{Observation, PrState};
@@ -144,6 +144,7 @@ fn run_observed(run: &mut Run<'_>, obs: Observation) -> Result<RunEnd, EngineErr
     summary.verified.retain(|record| record.state != VerifyState::CouldNotRun);
     // What could not be posted may be possible now.
     outbox::revive(&mut summary);
+    followup_plans::revive(&mut summary);
     if run.request.more > 0 {
         summary.used.rounds = 0;
         summary.reset_at_round = summary.round;
@@ -326,7 +327,7 @@ impl Run<'_> {
         if !chosen.is_empty() || (*tests && ours) {
             return Step::Edit { findings: chosen, tests: *tests };
         }
-        if !unwritten(summary).is_empty() {
+        if !followup_plans::unwritten(summary).is_empty() {
             return Step::Plan;
         }
         Step::Stop {
@@ -491,6 +492,11 @@ impl Run<'_> {
 
     fn end(&self, mut summary: Summary, survey: Option<Survey>, ending: Ending) -> Result<RunEnd, EngineError> {
         summary.stop_reason = Some(ending.reason);
+        if let (StopReason::Settled, true, Some(survey)) = (ending.reason, self.request.until_ready, &survey)
+            && let Some(words) = stacked(self.ports.forge, &survey.obs.pr)
+        {
+            self.ports.warn(words);
+        }
         self.ports.store.save(&self.held, &summary)?;
         let exit = ending.reason.exit_code(ending.person);
         let retry_after_s = (exit == 12).then(|| {

@@ -26,6 +26,8 @@ use crate::review::{description, outbox, trust};
 
 /// Changed files in which a moved block is looked for.
 const MOVED_INTO: usize = 200;
+/// Commits of a branch among which a rebased one is looked for.
+const MOST_COMMITS: usize = 250;
 
 /// What one look found, beside the summary it was absorbed into.
 #[derive(Debug, Clone)]
@@ -94,10 +96,18 @@ pub fn digest(
     push::pushed_rounds(ports, summary, &obs.pr.head)?;
     committed_plans(ports, summary, &obs)?;
     prove_fixes(ports, summary, &obs)?;
+    if summary.heads.last().is_some_and(|last| last.sha != obs.pr.head) {
+        // What a person took out is known before its reviewer names it again: the copy is a person's business too (FC-34).
+        recheck(ports, summary, &obs, &BTreeMap::new())?;
+    }
     let ours = our_commits(summary);
     let seen = |located| Seen { obs: &obs, notes: &notes, located, policy: setup.policy, our_commits: &ours };
     let nothing = BTreeMap::new();
     let mut absorbed = absorb::absorb(summary, &seen(&nothing));
+    for record in &absorbed.commands {
+        let what = record.refused.as_ref().map_or("taken".to_owned(), |why| format!("not taken: {why}"));
+        ports.say(format!("{}: `{}`: {what}", record.by, record.said));
+    }
     // New findings are known only now; their places are mapped like those of the others.
     let located = locate_all(ports, summary, &obs)?;
     let again = absorb::absorb(summary, &seen(&located));
@@ -152,6 +162,15 @@ fn prove_fixes(ports: &Ports<'_>, summary: &mut Summary, obs: &Observation) -> R
             (Some(false) | None, _) => Reach::Unknown,
         };
         known.insert(sha, reach);
+    }
+    let lost = known.iter().filter(|(_, reach)| **reach == Reach::Lost).map(|(sha, _)| sha.clone()).collect();
+    for (old, new) in replaced(ports, obs, lost)? {
+        for pending in summary.comments.values_mut().filter_map(|entry| entry.pending.as_mut()) {
+            if pending.commit.as_ref() == Some(&old) {
+                pending.commit = Some(new.clone());
+            }
+        }
+        known.insert(new, Reach::Reached);
     }
     prove::prove(summary, &|sha| known.get(sha).copied().unwrap_or(Reach::Unknown), obs.at);
     Ok(())
@@ -249,12 +268,16 @@ fn recheck(
             taken.insert(entry.finding.id, by);
         }
     }
+    let lost = reachable.iter().filter(|(_, known)| **known == Some(false)).map(|(sha, _)| sha.clone()).collect();
+    let replaced = replaced(ports, obs, lost)?;
+    // They were found in the history of the head.
+    reachable.extend(replaced.values().map(|sha| (sha.clone(), Some(true))));
     let plans = plans_there(ports, summary, head)?;
     recheck::recheck_proofs(
         summary,
         &ProofFacts {
             reachable: &|sha: &Sha| reachable.get(sha).copied().flatten(),
-            replaced_by: &|_| None,
+            replaced_by: &|sha| replaced.get(sha).cloned(),
             plan: &|path| plans.get(path).copied().flatten(),
             undone: &|entry, _| taken.get(&entry.finding.id).cloned(),
             located,
@@ -262,6 +285,35 @@ fn recheck(
         },
     );
     Ok(())
+}
+
+/// Finds the commits that carry the change of commits which are no longer in the branch: a rebase kept it (FC-34).
+fn replaced(ports: &Ports<'_>, obs: &Observation, lost: Vec<Sha>) -> Result<BTreeMap<Sha, Sha>, EngineError> {
+    let (tree, head) = (ports.tree, &obs.pr.head);
+    let mut found = BTreeMap::new();
+    if lost.is_empty() || !tree.fetch(head)? || !tree.fetch(&obs.pr.base_sha)? {
+        return Ok(found);
+    }
+    let mut changes = Vec::new();
+    for commit in tree.commits(&obs.pr.base_sha, head)?.into_iter().take(MOST_COMMITS) {
+        if let Some(parent) = commit.parent {
+            changes.push((commit.sha.clone(), tree.diff(&parent, &commit.sha)?));
+        }
+    }
+    for sha in lost {
+        if !tree.fetch(&sha)? {
+            continue;
+        }
+        let Some(parent) = tree.parent(&sha)? else { continue };
+        if !tree.fetch(&parent)? {
+            continue;
+        }
+        let change = tree.diff(&parent, &sha)?;
+        if let Some((new, _)) = changes.iter().find(|(_, other)| recheck::same_change(&change, other)) {
+            found.insert(sha, new.clone());
+        }
+    }
+    Ok(found)
 }
 
 /// Tells of each follow-up plan whether its file is at the head, by its own name or one it was renamed to.

@@ -4,7 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::decision::PlanDraft;
+use super::decision::{PlanDraft, Verb};
 use super::disarm::{cut, disarm, link_text, one_line};
 use super::ids::{FindingId, PrNumber, RepoPath, Sha};
 use super::owed::{Owed, owed};
@@ -51,6 +51,19 @@ pub fn unwritten(summary: &Summary) -> Vec<FindingId> {
             && entry.pending.as_ref().is_some_and(|pending| pending.file.is_none())
     };
     summary.comments.values().filter(waits).map(|entry| entry.finding.id).collect()
+}
+
+/// How the reason begins with which a plan that could not be written waits for a person.
+pub const UNWRITTEN: &str = "its follow-up plan could not be written: ";
+
+/// Tries again what could not be written in an earlier run: the folder may be there now (FC-64).
+pub fn revive(summary: &mut Summary) {
+    for entry in summary.comments.values_mut() {
+        let waits = entry.pending.as_ref().is_some_and(|pending| pending.verb == Verb::Defer && pending.file.is_none());
+        if waits && entry.finding.needs_person && entry.finding.why.starts_with(UNWRITTEN) {
+            entry.finding.needs_person = false;
+        }
+    }
 }
 
 /// Tells whether two decisions are one follow-up: one answer that serves several findings.
@@ -179,7 +192,6 @@ pub fn linked(url: &str) -> Option<(Sha, String)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::review::decision::Verb;
     use crate::review::sample;
     use crate::review::severity::Severity;
     use proptest::prelude::*;

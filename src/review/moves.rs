@@ -45,6 +45,7 @@ impl Summary {
             reset_at_round: 0,
             commands_heard: Vec::new(),
             drafts: Default::default(),
+            commands: Vec::new(),
             extra: Map::new(),
         }
     }
@@ -77,7 +78,15 @@ impl Summary {
     }
 }
 
+/// How the reason begins with which words to a person wait for a person's consent.
+pub const DRAFTED: &str = "a drafted";
+
 impl Entry {
+    /// Tells whether an answer is a draft that nobody has agreed to yet.
+    pub fn drafted(&self) -> bool {
+        self.pending.is_some() && self.finding.needs_person && self.finding.why.starts_with(DRAFTED)
+    }
+
     /// Tells whether the finding is open and keeps the gate shut.
     pub fn blocks(&self) -> bool {
         self.finding.status == Status::Open && self.finding.severity.blocks()

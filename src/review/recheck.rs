@@ -10,6 +10,7 @@ use jiff::Timestamp;
 use super::absorb::{Happened, What};
 use super::anchor::Located;
 use super::comment::Channel;
+use super::diff::FileDiff;
 use super::ids::{FindingId, Sha};
 use super::observation::Observation;
 use super::status::{NewFact, Status};
@@ -38,6 +39,18 @@ pub struct ProofFacts<'a> {
     pub located: &'a BTreeMap<FindingId, Located>,
     /// The forge's clock.
     pub at: Timestamp,
+}
+
+/// Tells whether two commits make one change: the same lines in the same files, wherever they stand now.
+pub fn same_change(one: &[FileDiff], other: &[FileDiff]) -> bool {
+    let parts = |diff: &FileDiff| {
+        let hunks: Vec<_> = diff.hunks.iter().map(|hunk| (hunk.removed.clone(), hunk.added.clone())).collect();
+        (diff.old_path.clone(), diff.new_path.clone(), diff.binary, hunks)
+    };
+    // A binary file says nothing of what it holds.
+    !one.is_empty()
+        && one.len() == other.len()
+        && one.iter().all(|diff| !diff.binary && other.iter().any(|twin| parts(twin) == parts(diff)))
 }
 
 /// Opens every finding whose proof does not hold any more.

@@ -117,6 +117,26 @@ pub enum Step {
     },
 }
 
+/// What a person can do about findings that the editor cannot bring together.
+pub const CHOICES: &str = "decide in the thread with `/pushback accept`, `/pushback regrade P3 <reason>` or \
+    `/pushback out-of-scope <reason>`, or change the place yourself and push; `/pushback retry` lets the editor try again";
+
+/// Tells whether a round since the last reset was given back because it undid the fix of this finding.
+pub fn contested_before(summary: &Summary, fixed: FindingId) -> bool {
+    let since = summary.rounds.iter().filter(|round| round.n > summary.reset_at_round);
+    since.filter(|round| round.reversed.contains(&fixed)).count() > 0
+}
+
+/// Tells whether a finding asked twice for what undoes the same fix.
+fn contested(summary: &Summary, entry: &Entry) -> bool {
+    let own = |id: &FindingId| *id == entry.finding.id || entry.finding.previous.contains(id);
+    let asked = |round: &&RoundRecord| round.n > summary.reset_at_round && round.sent.iter().any(own);
+    let rounds: Vec<&RoundRecord> = summary.rounds.iter().filter(asked).collect();
+    rounds.iter().enumerate().any(|(n, round)| {
+        round.reversed.iter().any(|fixed| rounds[..n].iter().any(|earlier| earlier.reversed.contains(fixed)))
+    })
+}
+
 /// Decides the next step.
 pub fn next_step(at: &Situation<'_>) -> Step {
     ended(at)
@@ -357,17 +377,19 @@ fn repeating_region(summary: &Summary, limit: u32) -> Option<Step> {
             })
         };
         let times = editor_rounds(summary).filter(near).count();
-        let open_there = summary.workable().any(|entry| {
+        let open_there = summary.workable().find(|entry| {
             entry.finding.path.as_deref() == Some(place.path.as_str())
                 && entry.finding.line.is_some_and(|line| {
                     line + REGION_LINES >= place.from && line <= place.to.saturating_add(REGION_LINES)
                 })
         });
-        if open_there && times >= limit as usize {
+        if let (Some(open), true) = (open_there, times >= limit as usize) {
+            let (id, url) = (open.finding.id, &open.finding.url);
+            let place = format!("{}:{}-{}", place.path, place.from, place.to);
             return Some(stop(
                 StopReason::RepeatingRegion,
-                format!("{}:{}-{} was changed in {times} rounds and is not at rest", place.path, place.from, place.to),
-                "change this place yourself and push, then run again with `--more 1`",
+                format!("{place} was changed in {times} rounds and is not at rest; open there: {id} ({url})"),
+                CHOICES,
             ));
         }
     }
@@ -378,6 +400,9 @@ fn only_a_person(at: &Situation<'_>) -> Option<Step> {
     let blocked: Vec<&Entry> = at.summary.open_blocking().filter(|entry| entry.finding.needs_person).collect();
     if let Some(first) = blocked.first() {
         let ids: Vec<String> = blocked.iter().map(|entry| entry.finding.id.to_string()).collect();
+        if let Some(entry) = blocked.iter().find(|entry| contested(at.summary, entry)) {
+            return Some(stop(StopReason::Contested, entry.finding.why.clone(), CHOICES));
+        }
         return Some(stop(
             StopReason::NeedsPerson,
             format!("{}: {}", ids.join(", "), first.finding.why),

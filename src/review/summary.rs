@@ -661,6 +661,26 @@ pub enum StopReason {
     Interrupted,
 }
 
+/// A thread command that was taken into account.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CommandRecord {
+    /// The inline comment that carries it.
+    pub comment: u64,
+    /// First comment of its thread.
+    pub root: u64,
+    /// The finding it was about, where there is one.
+    pub id: Option<FindingId>,
+    /// Who gave it.
+    pub by: Login,
+    /// Its line.
+    pub said: String,
+    /// Version of the comment: an edit of its first line is another command.
+    pub version: String,
+    /// Why it was not obeyed, in one sentence; `None` when it was.
+    #[serde(default)]
+    pub refused: Option<String>,
+}
+
 /// The whole of `summary.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
@@ -706,6 +726,9 @@ pub struct Summary {
     /// What a person chose at the keyboard and has not carried out yet.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub drafts: BTreeMap<FindingId, Choice>,
+    /// The thread commands among them, oldest first, with what came of each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub commands: Vec<CommandRecord>,
     /// Fields of a later minor version, kept.
     #[serde(flatten)]
     pub extra: Map<String, Value>,

@@ -90,6 +90,16 @@ pub fn answer(text: &str) -> String {
     disarm(text)
 }
 
+/// Says why a command was not taken, and how commands are written.
+pub fn command_refused(why: &str) -> String {
+    let why = one_line(why);
+    format!(
+        "That command was not taken: {}. Commands stand in the first line of a reply: `/pushback accept`, \
+         `/pushback retry`, `/pushback regrade P1|P2|P3|nit REASON`, `/pushback out-of-scope REASON`.",
+        why.trim_end_matches('.')
+    )
+}
+
 /// Asks a reviewer to look again: the one text that is meant to ring, taken from the reviewer's rules and nobody else.
 pub fn request(mention: &str) -> String {
     mention.trim().to_owned()

@@ -25,6 +25,7 @@ mod repo;
 mod resolve;
 mod run;
 mod scene;
+mod settle;
 mod sim;
 mod store;
 mod support;

@@ -339,6 +339,7 @@ fn verdicts_are_recorded() {
         &[Judged { id: id("c1"), answer: draft }, Judged { id: id("c2"), answer: Answered::Refused("no".into()) }],
     );
     let (one, two) = (&summary.comments[&id("c1")], &summary.comments[&id("c2")]);
+    assert!(one.drafted());
     assert!(one.finding.needs_person && one.pending.is_some() && !two.finding.needs_person);
     assert_eq!((two.refused.as_deref(), &two.pending), (Some("no"), &None));
 }

@@ -164,6 +164,32 @@ fn r15_a_plan_is_written_even_if_nothing_else_is_to_be_edited() {
 }
 
 #[test]
+fn r21_what_asks_twice_for_the_undoing_of_a_fix_is_contested() {
+    let fixed: FindingId = "c9".parse().expect("id");
+    let rounds = |n: u32| -> Vec<RoundRecord> {
+        let one = |n| RoundRecord {
+            sent: vec![FindingId::Inline(1)],
+            reversed: vec![fixed],
+            ..round(n, RoundOutcome::Rejected)
+        };
+        (1..=n).map(one).collect()
+    };
+    let waits = |n: u32| {
+        open(Severity::P2, |c| {
+            c.summary.rounds = rounds(n);
+            c.summary.comments.values_mut().for_each(|entry| entry.finding.needs_person = true);
+        })
+    };
+    assert!(contested_before(&waits(1).summary, fixed));
+    stops(&waits(1), StopReason::NeedsPerson, 14);
+    stops(&waits(2), StopReason::Contested, 14);
+    let mut again = waits(2);
+    again.summary.reset_at_round = 2;
+    stops(&again, StopReason::NeedsPerson, 14);
+    assert!(!contested_before(&again.summary, fixed), "a person's word starts anew");
+}
+
+#[test]
 fn r20_a_round_without_the_editor_counts_against_no_limit() {
     let mut case = Case::open(Severity::P2);
     case.summary.rounds = (1..=9).map(|n| RoundRecord { unattended: true, ..round(n, RoundOutcome::Pushed) }).collect();

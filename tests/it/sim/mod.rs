@@ -151,6 +151,9 @@ fn play_in(world: &Shared, seed: u64) {
             world.borrow_mut().killed();
         }
         invariants::check(world, end.as_ref(), seed);
+        if world.borrow_mut().rng.chance(12) {
+            world.borrow_mut().lose_state();
+        }
         if world.borrow_mut().rng.chance(15) {
             world.borrow_mut().person_pushes();
             invariants::pull(world);

@@ -179,7 +179,11 @@ fn effect(world: &mut World, write: &Write) -> Written {
             world.comments.retain(|comment| comment.id != *id);
             Written::Done(None)
         }
-        Write::React { .. } | Write::RequestReview { .. } | Write::Status { .. } => Written::Done(None),
+        Write::React { id, .. } => {
+            world.reacted.insert(*id);
+            Written::Done(None)
+        }
+        Write::RequestReview { .. } | Write::Status { .. } => Written::Done(None),
     }
 }
 
@@ -209,8 +213,13 @@ impl Agent for SimAgent {
         }
         let mut decisions = Vec::new();
         for item in &brief.view.findings.review_findings {
-            let argue = world.rng.chance(if item.severity == Severity::P1 { 8 } else { 30 });
-            if argue {
+            let words = world.rng.chance(if item.severity == Severity::P1 { 8 } else { 45 });
+            let verb = *world.rng.pick(&["argue", "argue", "argue", "defer", "defer", "stale", "answer"]);
+            if words && verb != "argue" {
+                let reason = "The callers of this function are rewritten by the next pull request, where this belongs.";
+                let plan = json!({"title": "Check the callers", "steps": ["List them", "Check each"]});
+                decisions.push(json!({"id": item.id, "decision": verb, "reason": reason, "plan": plan}));
+            } else if words {
                 let place = item.path.clone().unwrap_or_else(|| "the value".into());
                 let reason = format!(
                     "In {place} the value is checked by the caller of this function, so a second guard would never run."
