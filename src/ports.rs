@@ -260,7 +260,7 @@ pub struct BriefFiles {
 }
 
 /// What the editor is started with.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Brief {
     /// Round.
     pub round: u32,
@@ -274,6 +274,8 @@ pub struct Brief {
     pub spec: Utf8PathBuf,
     /// Time left in every budget.
     pub time_left: Duration,
+    /// Dollars left of `limits.cost_usd`; `None` where there is no such limit.
+    pub cost_left: Option<f64>,
 }
 
 /// How an editor run ended (`agent-clis.md` §2).
@@ -480,7 +482,7 @@ pub trait Prompter {
 }
 
 /// Something worth telling while a command works.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Event {
     /// One line for people.
     Line(String),
@@ -512,6 +514,8 @@ pub enum Event {
         elapsed: Duration,
         /// Time that it may have in all.
         limit: Duration,
+        /// Dollars left at its start, where money is limited.
+        cost_left: Option<f64>,
         /// What it does.
         doing: String,
     },
