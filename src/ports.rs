@@ -198,6 +198,8 @@ pub struct CommitInfo {
     pub sha: Sha,
     /// Its first parent.
     pub parent: Option<Sha>,
+    /// Name and address of its author.
+    pub author: String,
     /// Its message.
     pub message: String,
 }

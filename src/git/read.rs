@@ -163,16 +163,17 @@ impl GitWorktree {
     pub(super) fn commits_between(&self, after: &Sha, to: &Sha) -> Result<Vec<CommitInfo>, GitError> {
         let what = format!("list the commits from {} to {}", after.short(), to.short());
         let not_after = format!("^{after}");
-        let format = "--format=tformat:%H %P%n%B%x00";
+        let format = "--format=tformat:%H %P%n%an <%ae>%n%B%x00";
         let args = ["log", "--no-show-signature", "--no-color", format, "--end-of-options", to.as_str(), &not_after];
         let data = self.git.call(&what).args(args).ok()?;
         let commit = |entry: &[u8]| {
             let text = String::from_utf8_lossy(entry).into_owned();
-            let (ids, message) = text.trim_start_matches('\n').split_once('\n')?;
+            let (ids, rest) = text.trim_start_matches('\n').split_once('\n')?;
+            let (author, message) = rest.split_once('\n')?;
             let mut ids = ids.split(' ');
             let sha = Sha::parse(ids.next()?).ok()?;
             let parent = ids.next().and_then(|id| Sha::parse(id).ok());
-            Some(CommitInfo { sha, parent, message: message.to_owned() })
+            Some(CommitInfo { sha, parent, author: author.to_owned(), message: message.to_owned() })
         };
         Ok(data.split(|byte| *byte == 0).filter_map(commit).collect())
     }

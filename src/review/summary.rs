@@ -638,3 +638,11 @@ pub struct Summary {
     #[serde(flatten)]
     pub extra: Map<String, Value>,
 }
+
+impl Summary {
+    /// Starts the count of rounds anew (R20): somebody moved on.
+    pub fn restart_rounds(&mut self) {
+        self.used.rounds = 0;
+        self.reset_at_round = self.round;
+    }
+}
