@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use crate::review::brief::PromptView;
 use crate::review::comment::{Channel, Thread};
 use crate::review::diff::FileDiff;
+use crate::review::followup::PlanView;
 use crate::review::ids::{FindingId, RepoPath, Sha};
 use crate::review::observation::Observation;
 use crate::review::picture::Picture;
@@ -140,6 +141,11 @@ pub trait Forge {
     fn thread(&self, node_id: &str) -> Result<Option<Thread>, ForgeError>;
     /// Reads the issues that the pull request closes.
     fn linked_issues(&self) -> Result<Vec<LinkedIssue>, ForgeError>;
+    /// Lists the open pull requests that have this branch as their base. A forge without stacks has none.
+    fn stacked(&self, branch: &str) -> Result<Vec<u64>, ForgeError> {
+        let _ = branch;
+        Ok(Vec::new())
+    }
     /// Writes once. Never repeats a write whose effect is not known.
     fn write(&self, write: &Write) -> Written;
 }
@@ -234,6 +240,8 @@ pub trait Worktree {
     fn put_back(&self, at: &Sha, paths: &[RepoPath]) -> Result<(), GitError>;
     /// Puts refs, branch and remotes back as they are in the picture.
     fn put_back_refs(&self, picture: &Picture) -> Result<(), GitError>;
+    /// Writes a new file; `false` when the path is taken by another content or leads through a link.
+    fn write_new(&self, path: &RepoPath, text: &str) -> Result<bool, GitError>;
     /// Commits exactly these paths with this message, hooks run.
     fn commit(&self, paths: &[RepoPath], message: &str) -> Result<Sha, GitError>;
     /// Pushes HEAD to the pull request's branch, no force.
@@ -248,6 +256,12 @@ pub trait Worktree {
     fn aside(&self, sha: &Sha) -> Result<Utf8PathBuf, GitError>;
     /// Removes it.
     fn drop_aside(&self, dir: &Utf8Path) -> Result<(), GitError>;
+}
+
+/// Renders the files of follow-up plans.
+pub trait Plans {
+    /// Renders one plan; an error says in a sentence what is wrong with the template.
+    fn plan(&self, view: &PlanView) -> Result<String, String>;
 }
 
 /// Files of one brief.

@@ -46,6 +46,8 @@ pub(crate) struct Desk {
     pub(crate) rules: Rules,
     /// Guarded paths.
     pub(crate) guard: Guard,
+    /// Templates.
+    pub(crate) prompts: Prompts,
     /// Forge.
     pub(crate) forge: Github,
     /// State.
@@ -68,7 +70,7 @@ pub(crate) fn desk(cx: &Context, command: &str) -> Result<Desk, Failure> {
     let place = Place { tree: place.tree.for_pr(&place.remote, &branch)?, ..place };
     let forge = Github::new(api, pr.clone(), write_gap(cx));
     let store = FileStore::new(place.tree.common_dir(), &place.found.toplevel, pr.clone(), command)?;
-    Ok(Desk { place, pr, settings, rules, guard, forge, store, obs, notes })
+    Ok(Desk { place, pr, settings, rules, guard, prompts: prompts(), forge, store, obs, notes })
 }
 
 /// What is in force for a pull request, made ready.
@@ -205,6 +207,11 @@ fn config_home() -> Option<Utf8PathBuf> {
     Utf8PathBuf::try_from(base.config_dir()).ok()
 }
 
+/// The templates, the user's own first.
+fn prompts() -> Prompts {
+    Prompts::new(config_home().map(|home| home.join("pushback").join("prompts")).filter(|dir| dir.is_dir()))
+}
+
 /// Compiles the rules, the user's first.
 pub(crate) fn rules(layers: &Layers) -> Result<Rules, Failure> {
     let policy = Settings::from_layers(layers).policy;
@@ -225,6 +232,7 @@ impl Desk {
             rules: &self.rules,
             policy: &self.settings.policy,
             guard: &self.guard,
+            plans: &self.prompts,
             pr: self.pr.clone(),
             // Another pull request than this branch's: only its own branch may run it.
             branch: if self.place.remote_branch == self.obs.pr.head_branch {
@@ -277,7 +285,6 @@ impl Desk {
                 None => return Ok(None),
             },
         };
-        let prompts = config_home().map(|home| home.join("pushback").join("prompts")).filter(|dir| dir.is_dir());
         let setup = agent::Setup {
             command: agent.command.clone(),
             model: agent.model.clone(),
@@ -289,7 +296,7 @@ impl Desk {
             secrets: token::secrets(),
             worktree: self.place.found.toplevel.clone(),
             runs: self.store.log_dir()?,
-            prompts: Prompts::new(prompts),
+            prompts: self.prompts.clone(),
             supervisor: Supervisor::this_program(),
             stop: cx.stop(),
         };

@@ -4,10 +4,12 @@
 mod ask;
 mod briefing;
 mod edit;
+mod followup;
 mod post;
 mod push;
 mod recover;
 mod reprove;
+mod reversal;
 pub mod rounds;
 mod start;
 pub mod survey;
@@ -15,7 +17,9 @@ mod verify;
 
 use std::time::Duration;
 
-use crate::ports::{Agent, Clock, Event, Forge, ForgeError, GitError, Reporter, Store, StoreError, Verifier, Worktree};
+use crate::ports::{
+    Agent, Clock, Event, Forge, ForgeError, GitError, Plans, Reporter, Store, StoreError, Verifier, Worktree,
+};
 use crate::review::classify::Rules;
 use crate::review::guard::Guard;
 use crate::review::ids::PrRef;
@@ -62,6 +66,8 @@ pub struct Setup<'a> {
     pub policy: &'a Policy,
     /// Protected and frozen paths.
     pub guard: &'a Guard,
+    /// Templates of follow-up plans.
+    pub plans: &'a dyn Plans,
     /// The pull request.
     pub pr: PrRef,
     /// Local branch that stands for its head.

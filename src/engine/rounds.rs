@@ -10,12 +10,13 @@ use super::post::{self, Posted};
 use super::push::{self, PushEnd};
 use super::start::may_start;
 use super::survey::{self, Survey};
-use super::{EngineError, Ports, Setup, recover, verify};
+use super::{EngineError, Ports, Setup, followup, recover, verify};
 
-pub use super::ask::{around, heads, judge_gate, plan, verify_head, would_do};
+pub use super::ask::{around, heads, judge_gate, plan, stacked, verify_head, would_do};
 pub use super::start::{load, rebuilt};
 
 use crate::ports::{Depth, Event, Held, Woken};
+use crate::review::followup as followup_plans;
 use crate::review::gate::LocalHeads;
 use crate::review::ids::Sha;
 use crate::review::observation::{Observation, PrState};
@@ -128,6 +129,7 @@ fn run_observed(run: &mut Run<'_>, obs: Observation) -> Result<RunEnd, EngineErr
     summary.verified.retain(|record| record.state != VerifyState::CouldNotRun);
     // What could not be posted may be possible now.
     outbox::revive(&mut summary);
+    followup_plans::revive(&mut summary);
     if run.request.more > 0 {
         summary.restart_rounds();
     }
@@ -346,6 +348,10 @@ impl Run<'_> {
             Step::Edit { findings, tests } => {
                 self.edit(summary, survey, &Ask { findings: &findings, tests, round: summary.round + 1, local })
             }
+            Step::Plan => Ok(match followup::round(self.ports, self.setup, &self.held, summary, local)? {
+                EditEnd::Go => None,
+                EditEnd::Stop(reason, why, remedy) => Some(Next::End(Ending::new(reason, why, remedy))),
+            }),
             Step::GiveToPerson(ids) => {
                 for id in ids {
                     if let Some(entry) = summary.comments.get_mut(&id) {
@@ -452,6 +458,11 @@ impl Run<'_> {
 
     fn end(&self, mut summary: Summary, survey: Option<Survey>, ending: Ending) -> Result<RunEnd, EngineError> {
         summary.stop_reason = Some(ending.reason);
+        if let (StopReason::Settled, true, Some(survey)) = (ending.reason, self.request.until_ready, &survey)
+            && let Some(words) = stacked(self.ports.forge, &survey.obs.pr)
+        {
+            self.ports.warn(words);
+        }
         self.ports.store.save(&self.held, &summary)?;
         let exit = ending.reason.exit_code(ending.person);
         let retry_after_s = (exit == 12).then(|| {

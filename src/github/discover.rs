@@ -97,6 +97,15 @@ impl Api {
         Ok(found)
     }
 
+    /// Returns the open pull requests that have a branch as their base.
+    pub(crate) fn based_on(&self, slug: &RepoSlug, branch: &str) -> Result<Vec<u64>, Fault> {
+        let path = format!("{}/pulls?base={}&state=open&per_page=100", repo(slug), part(branch));
+        let pages = self.list::<Vec<wire::Listed>>(&path)?.value;
+        // Some servers ignore a filter they do not understand.
+        let on = pages.into_iter().flatten().filter(|pull| pull.base.name == branch && pull.state == "open");
+        Ok(on.map(|pull| pull.number).collect())
+    }
+
     /// Reads a text file at a branch or commit, else at the default branch; `None` when it is not there.
     pub fn contents(&self, slug: &RepoSlug, file: &str, at: Option<&str>) -> Result<Option<String>, ForgeError> {
         let file: Vec<String> = file.split('/').map(part).collect();

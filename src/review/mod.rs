@@ -19,6 +19,7 @@ pub mod description;
 pub mod diff;
 pub mod disarm;
 pub(crate) mod fence;
+pub mod followup;
 pub mod gate;
 pub mod guard;
 pub mod ids;

@@ -23,6 +23,7 @@ mod prompts;
 mod repo;
 mod run;
 mod scene;
+mod settle;
 mod sim;
 mod store;
 mod support;

@@ -71,6 +71,7 @@ fn summary() -> Summary {
         restored: Vec::new(),
         reset_at_round: 0,
         commands_heard: Vec::new(),
+        commands: Vec::new(),
         extra: Default::default(),
     }
 }

@@ -13,7 +13,7 @@ use crate::ports::{Event, Reporter, Woken, Worktree};
 use crate::report::table;
 use crate::review::gate;
 use crate::review::summary::Summary;
-use crate::review::verdict::{Gate, Verdict};
+use crate::review::verdict::{ClauseName, Gate, Verdict};
 
 pub(super) fn run(cx: &Context, args: &GateArgs) -> Result<u8, Failure> {
     let started = cx.clock.monotonic();
@@ -24,7 +24,7 @@ pub(super) fn run(cx: &Context, args: &GateArgs) -> Result<u8, Failure> {
         if args.verify {
             verify(cx, &desk, &mut summary, &survey)?;
         }
-        let verdict = judge(&desk, &summary, &survey)?;
+        let verdict = warned(&desk, &survey, judge(&desk, &summary, &survey)?);
         let exit = gate::exit_code(&verdict, &summary);
         let left = args.wait.unwrap_or_default().saturating_sub(cx.clock.monotonic().saturating_sub(started));
         if verdict.verdict != Verdict::Waiting || left.is_zero() {
@@ -47,6 +47,17 @@ pub(super) fn run(cx: &Context, args: &GateArgs) -> Result<u8, Failure> {
         }
         cx.printer.tell(Event::WaitOver);
     }
+}
+
+/// A verdict that lets merge says what merging would do to others.
+fn warned(desk: &Desk, survey: &Survey, mut verdict: Gate) -> Gate {
+    if verdict.verdict == Verdict::Ready
+        && let Some(words) = rounds::stacked(&desk.forge, &survey.obs.pr)
+        && let Some(clause) = verdict.clauses.iter_mut().find(|clause| clause.clause == ClauseName::Pr)
+    {
+        clause.reason = if clause.reason.is_empty() { words } else { format!("{}; {words}", clause.reason) };
+    }
+    verdict
 }
 
 fn judge(desk: &Desk, summary: &Summary, survey: &Survey) -> Result<Gate, Failure> {

@@ -188,6 +188,11 @@ fn settle_all(summary: &mut Summary, obs: &Observation, notes: &[Note], seen: &[
             match (pending.verb, entry.finding.severity) {
                 (Verb::Argue, Severity::P2) if listed(key) => Some((id, Status::Argued, proof)),
                 (Verb::Answer, Severity::P2 | Severity::P3 | Severity::Nit) => Some((id, Status::Answered, proof)),
+                (Verb::Defer, Severity::P2 | Severity::P3 | Severity::Nit) if listed(key) => {
+                    let (path, url) = (pending.file.clone()?, pending.url.clone()?);
+                    let (comment_id, reason) = (receipt.comment, pending.reason.clone());
+                    Some((id, Status::Deferred, Proof::Plan { path, url, comment_id, reason, key: key.clone() }))
+                }
                 (Verb::Argue | Verb::Answer | Verb::Fix | Verb::Stale | Verb::Defer, _) => None,
             }
         })
@@ -198,13 +203,8 @@ fn settle_all(summary: &mut Summary, obs: &Observation, notes: &[Note], seen: &[
             Status::Acknowledged => "listed in the description",
             Status::Answered => "answered in its thread",
             Status::Argued => "argued in its thread and in the description, both read back",
-            Status::Open
-            | Status::Fixed
-            | Status::Stale
-            | Status::Deferred
-            | Status::Withdrawn
-            | Status::Duplicate
-            | Status::Gone => "",
+            Status::Deferred => "left to a follow-up; the link and the description were read back",
+            Status::Open | Status::Fixed | Status::Stale | Status::Withdrawn | Status::Duplicate | Status::Gone => "",
         };
         entry.settle(to, proof, why, obs.at, round);
     }

@@ -275,6 +275,13 @@ impl Worktree for Tree {
         Ok(())
     }
 
+    fn write_new(&self, path: &RepoPath, text: &str) -> Result<bool, GitError> {
+        World::tick(&self.0, "write a plan");
+        let mut world = self.0.borrow_mut();
+        let path = path.as_str().expect("text").to_owned();
+        Ok(world.repo.files.entry(path).or_insert_with(|| text.to_owned()) == text)
+    }
+
     fn commit(&self, paths: &[RepoPath], message: &str) -> Result<Sha, GitError> {
         World::tick(&self.0, "commit");
         let mut world = self.0.borrow_mut();
