@@ -181,6 +181,9 @@ pub enum HookCommand {
     /// A push may have happened. Called by the installed hook.
     #[command(hide = true)]
     Pushed,
+    /// Decides whether it did, away from the push.
+    #[command(hide = true)]
+    Decide,
     /// The detached run after a push.
     #[command(hide = true)]
     After,

@@ -131,12 +131,14 @@ impl GitWorktree {
         Ok(remote(&config, name_or_address).or_else(|| address_as_remote(&config, &without_userinfo(name_or_address))))
     }
 
-    /// Asks an address for a branch.
-    pub fn branch_at(&self, address: &str, branch: &str) -> Result<Option<Sha>, GitError> {
+    /// Asks the place that pushes to a remote or an address go to for a branch.
+    pub fn branch_at(&self, target: &str, branch: &str) -> Result<Option<Sha>, GitError> {
         let what = format!("ask the remote for branch {branch}");
+        let named = !self.config()?.all(&format!("remote.{target}.url")).is_empty();
+        let address = if named { self.push_url(target)? } else { target.to_owned() };
         let full = format!("refs/heads/{branch}");
         let call = self.git.call(&what).network(ASK_LIMIT);
-        let call = call.private_config(&[(format!("remote.{ASKED}.url"), address.to_owned())]);
+        let call = call.private_config(&[(format!("remote.{ASKED}.url"), address)]);
         let data = call.args(["ls-remote", "--quiet", "--", ASKED, &full]).ok()?;
         let text = String::from_utf8_lossy(&data);
         let line = text.lines().filter_map(|line| line.split_once('\t')).find(|(_, name)| *name == full);

@@ -79,10 +79,11 @@ pub fn look(dir: &Utf8Path, event: Event) -> Found {
 pub fn put(dir: &Utf8Path, mut script: Script) -> Result<Found, HookError> {
     let event = script.event;
     let (path, kept) = (path(dir, event), kept(dir, event));
+    let made = |other| matches!(look(dir, other), Found::Ours { script, .. } if script.made_folder);
+    script.made_folder = !dir.is_dir() || Event::ALL.into_iter().any(made);
     match look(dir, event) {
         Found::Absent => {
             if !dir.is_dir() {
-                script.made_folder = true;
                 fs::create_dir_all(dir).map_err(|e| io("create", dir, e))?;
             }
             write(&path, &script.text())?;
@@ -90,7 +91,6 @@ pub fn put(dir: &Utf8Path, mut script: Script) -> Result<Found, HookError> {
         Found::Ours { script: former, .. } => {
             let others = former.repositories.into_iter().filter(|known| !script.repositories.contains(known));
             script.repositories.extend(others.collect::<Vec<_>>());
-            script.made_folder = former.made_folder;
             script.repositories.sort();
             if fs::read_to_string(&path).ok().as_deref() != Some(script.text().as_str()) {
                 write(&path, &script.text())?;
@@ -230,6 +230,11 @@ mod tests {
     fn a_folder_of_several_repositories_keeps_the_hook_until_the_last_leaves() {
         let (_temp, dir) = dir();
         let event = Event::ReferenceTransaction;
+        put(&dir, script(event, "/b")).expect("installs");
+        put(&dir, script(Event::PrePush, "/b")).expect("installs");
+        assert_eq!(take(&dir, event, "/b".into()).expect("leaves"), Taken::Gone);
+        assert_eq!(take(&dir, Event::PrePush, "/b".into()).expect("leaves"), Taken::Gone);
+        assert!(!dir.exists(), "whichever leaves last");
         put(&dir, script(event, "/b")).expect("installs");
         put(&dir, script(event, "/a")).expect("installs");
         assert!(

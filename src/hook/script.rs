@@ -15,8 +15,10 @@ pub const TARGET: &str = "PUSHBACK_HOOK_TARGET";
 pub const PROCESS: &str = "PUSHBACK_HOOK_PROCESS";
 /// The script itself.
 pub const FILE: &str = "PUSHBACK_HOOK_FILE";
-/// Every variable a script sets.
-pub const VARIABLES: &[&str] = &[MOVED, CALLER, ANNOUNCED, TARGET, PROCESS, FILE];
+/// Terminal of the push, set by the first process of ours.
+pub const TERMINAL: &str = "PUSHBACK_HOOK_TERMINAL";
+/// Every variable of ours that a detached run does not get.
+pub const VARIABLES: &[&str] = &[MOVED, CALLER, ANNOUNCED, TARGET, PROCESS, FILE, TERMINAL];
 
 /// What is appended to the name of a hook that was there.
 pub const KEPT: &str = ".before-pushback";
@@ -126,7 +128,8 @@ fn unquoted(word: &str) -> String {
     inner.replace(r"'\''", "'")
 }
 
-/// The end of both scripts. Its `&` leaves nothing of the caller's behind: no pipe, no descriptor.
+/// The end of both scripts. The program returns as soon as it has left the caller's session; in the background it could
+/// be ended with the caller before. Nothing of the caller's stays open: no pipe, no descriptor.
 const START: &str = r#"program=@PROGRAM@
 [ -x "$program" ] || program=$(command -v pushback) || {
   echo "pushback is not there any more, so nothing was started after this push (remove $0)" >&2
@@ -134,7 +137,7 @@ const START: &str = r#"program=@PROGRAM@
 }
 PUSHBACK_HOOK_FILE=$0
 export PUSHBACK_HOOK_FILE
-"$program" hook pushed </dev/null >/dev/null 2>&1 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&- &
+"$program" hook pushed </dev/null >/dev/null 2>&1 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&-
 exit "$code"
 "#;
 

@@ -13,9 +13,9 @@ use crate::cli::{Context, look, output, place};
 use crate::config::settings::Settings;
 use crate::git::{GitWorktree, HookFacts};
 use crate::hook::claims::{self, Claims, Run};
-use crate::hook::home;
 use crate::hook::install::{self, Found, Method, Taken};
 use crate::hook::script::{self, Event, Script, quoted};
+use crate::hook::{detach, home};
 use crate::report::json::{Envelope, SCHEMA_VERSION};
 
 /// Section of git's configuration that names the hooks where git takes them from there.
@@ -29,7 +29,11 @@ pub(super) fn run(cx: &Context, command: HookCommand) -> Result<u8, Failure> {
         HookCommand::Uninstall => uninstall(cx),
         HookCommand::Status => status(cx),
         HookCommand::Agent => agent::run(cx),
-        HookCommand::Pushed => Ok(pushed::run(cx)),
+        HookCommand::Pushed => {
+            detach::leave();
+            Ok(0)
+        }
+        HookCommand::Decide => Ok(pushed::run(cx)),
         HookCommand::After => Ok(after::run(cx)),
     }
 }

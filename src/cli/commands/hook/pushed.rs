@@ -1,7 +1,5 @@
-//! `hook pushed`: the installed hook says that refs moved or will move. Decides whether that is a push of a branch, and
+//! `hook decide`: the installed hook said that refs moved or will move. Decides whether that is a push of a branch, and
 //! starts one detached run for it. Whatever fails, the push does not.
-
-use std::io::{IsTerminal as _, Read as _};
 
 use camino::{Utf8Path, Utf8PathBuf};
 
@@ -10,29 +8,21 @@ use crate::cli::{Context, place};
 use crate::git::{GitWorktree, Head, LogTail, Remote};
 use crate::hook::claims::{Branch, Claims, Started};
 use crate::hook::detach::{self, Awaits, Order};
-use crate::hook::notice::{self, Terminal};
+use crate::hook::notice::Terminal;
 use crate::hook::script::{self, Script};
 use crate::hook::transaction::{self, Caller, Log, Moved};
 use crate::hook::{HookError, sessions};
-use crate::process;
 use crate::review::ids::Sha;
 use crate::store::{self, SeenPush};
-
-/// Longest transaction read.
-const LIMIT: u64 = 4 * 1024 * 1024;
 
 fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
-/// Always 0: git must not hear of our trouble.
+/// Always 0: nobody listens any more.
 pub(super) fn run(cx: &Context) -> u8 {
-    if variable("PUSHBACK_NO_HOOK").is_some() || process::nested() {
-        return 0;
-    }
-    // Whose terminal it is can be told only before we leave it.
-    let terminal = notice::terminal();
     detach::own_session();
+    let terminal = variable(script::TERMINAL).and_then(|text| serde_json::from_str(&text).ok());
     if let Err(failure) = look(cx, terminal) {
         tracing::warn!("the hook did nothing: {}", failure.message);
     }
@@ -50,12 +40,7 @@ struct Push<'a> {
 
 fn look(cx: &Context, terminal: Option<Terminal>) -> Result<(), Failure> {
     let announced = variable(script::ANNOUNCED);
-    let moved = match variable(script::MOVED) {
-        Some(lines) => lines,
-        None if announced.is_some() => String::new(),
-        None => from_stdin(),
-    };
-    let moved = transaction::moved(&moved);
+    let moved = transaction::moved(&variable(script::MOVED).unwrap_or_default());
     if moved.is_empty() && announced.is_none() {
         return Ok(());
     }
@@ -72,17 +57,6 @@ fn look(cx: &Context, terminal: Option<Terminal>) -> Result<(), Failure> {
         Some(lines) => push.announced(&lines),
         None => Ok(()),
     }
-}
-
-/// A line in a tracked hook hands the transaction on.
-fn from_stdin() -> String {
-    let mut bytes = Vec::new();
-    let stdin = std::io::stdin();
-    if !stdin.is_terminal() {
-        // What cannot be read is no push.
-        let _ = stdin.lock().take(LIMIT).read_to_end(&mut bytes);
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 /// A hooks folder may serve many repositories; only those that asked for it start anything.
