@@ -5,6 +5,7 @@ mod config;
 mod explain;
 mod gate;
 mod generate;
+mod hook;
 mod run;
 mod show;
 mod status;
@@ -22,6 +23,7 @@ pub(super) fn name(command: &Command) -> &'static str {
         Command::Gate(_) => "gate",
         Command::Show(_) => "show",
         Command::Explain(_) => "explain",
+        Command::Hook(_) => "hook",
         Command::Classify => "classify",
         Command::Config(_) => "config",
         Command::Completions { .. } => "completions",
@@ -37,6 +39,7 @@ pub(super) fn dispatch(cx: &Context, command: Command) -> Result<u8, Failure> {
         Command::Gate(args) => gate::run(cx, &args),
         Command::Show(args) => show::run(cx, &args),
         Command::Explain(args) => explain::run(cx, &args),
+        Command::Hook(args) => hook::run(cx, args.command),
         Command::Classify => classify::run(cx),
         Command::Config(args) => config::run(cx, &args),
         Command::Completions { shell } => {
