@@ -140,6 +140,11 @@ pub struct GateArgs {
     /// Runs the verify commands when this head was not verified here.
     #[arg(long)]
     pub verify: bool,
+    /// Publishes the verdict as a commit status (`gate.status`) on the judged commit, so that a branch rule can require it.
+    #[arg(long)]
+    pub publish: bool,
+}
+
 }
 
 /// A finding.

@@ -17,11 +17,12 @@ use crate::config::settings::Settings;
 use crate::engine::survey::{self, Survey};
 use crate::engine::{Ports, Setup, rounds};
 use crate::github::{Api, Github};
-use crate::ports::{Agent, Event, Forge, Loaded, Reporter, Store};
+use crate::ports::{Agent, Event, Forge, Loaded, Reporter, Store, Worktree as _};
 use crate::process::Supervisor;
 use crate::review::classify::Rules;
+use crate::review::gate::LocalHeads;
 use crate::review::guard::Guard;
-use crate::review::ids::PrRef;
+use crate::review::ids::{PrRef, RepoPath, RepoSlug, Sha};
 use crate::review::observation::Observation;
 use crate::review::summary::Summary;
 use crate::store::{self, FileStore};
@@ -219,6 +220,30 @@ fn guard(settings: &Settings) -> Result<Guard, Failure> {
 }
 
 impl Desk {
+    /// Tells whether this worktree is on the pull request's own branch. Only then its HEAD says something about it.
+    pub(crate) fn on_its_branch(&self) -> bool {
+        let pr = &self.obs.pr;
+        let owner = pr.head_repo.as_ref().map(|repo| repo.owner.as_str());
+        self.place.remote_branch == pr.head_branch
+            && owner.is_some_and(|owner| owner.eq_ignore_ascii_case(&self.place.head_owner))
+    }
+
+    /// Returns the branch's heads here and on the remote for a verdict; `None` where this clone knows nothing of it.
+    pub(crate) fn heads(&self, head: &Sha) -> Result<Option<LocalHeads>, Failure> {
+        if self.on_its_branch() {
+            return Ok(Some(rounds::heads(&self.place.tree, head)?));
+        }
+        let pushed_here = self.obs.pr.head_repo.as_ref().is_some_and(|repo| {
+            self.place.slugs.iter().any(|slug| slug.same(repo))
+                && repo.owner.eq_ignore_ascii_case(&self.place.head_owner)
+        });
+        if !pushed_here {
+            return Ok(None);
+        }
+        let remote = self.place.tree.remote_head()?.unwrap_or_else(|| head.clone());
+        Ok(Some(LocalHeads { local: remote.clone(), remote }))
+    }
+
     /// Returns what does not change during a use case.
     pub(crate) fn setup(&self, spec: Option<String>) -> Setup<'_> {
         Setup {

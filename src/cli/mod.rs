@@ -2,6 +2,7 @@
 
 pub mod args;
 mod commands;
+mod event;
 mod failure;
 mod look;
 mod offline;
@@ -56,8 +57,11 @@ pub fn main() -> ExitCode {
     }
 }
 
-fn prepared(cli: Cli) -> Result<u8, Failure> {
+fn prepared(mut cli: Cli) -> Result<u8, Failure> {
     logs();
+    if let Command::Gate(_) = cli.command {
+        event::name_pull(&mut cli.global)?;
+    }
     let internal = |why: String| Failure::new(Kind::Internal, why, "run the command again");
     if rustls::crypto::CryptoProvider::get_default().is_none() {
         // Fails only when another one was installed meanwhile, which is as good.

@@ -5,6 +5,7 @@ mod ask;
 mod briefing;
 mod edit;
 mod post;
+pub mod publish;
 mod push;
 mod recover;
 mod reprove;

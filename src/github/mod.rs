@@ -15,6 +15,7 @@ mod observe;
 mod pages;
 mod rest;
 mod retry;
+mod statuses;
 mod token;
 mod transport;
 mod wire;

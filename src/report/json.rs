@@ -166,6 +166,33 @@ pub struct StatusView {
     pub notes: Vec<String>,
 }
 
+/// What `gate` adds.
+#[derive(Debug, Clone, Serialize)]
+pub struct GateView {
+    /// The same as `status`.
+    #[serde(flatten)]
+    pub status: StatusView,
+    /// The published commit status; null without `--publish`.
+    pub published: Option<PublishedView>,
+}
+
+/// A commit status that stands for a verdict.
+#[derive(Debug, Clone, Serialize)]
+pub struct PublishedView {
+    /// Commit.
+    pub sha: String,
+    /// Context.
+    pub context: String,
+    /// `success`, `failure`, `error` or `pending`.
+    pub state: &'static str,
+    /// Its one line.
+    pub description: String,
+    /// Whether it stands there now.
+    pub written: bool,
+    /// Why not.
+    pub why: String,
+}
+
 /// What `run` adds.
 #[derive(Debug, Clone, Serialize)]
 pub struct RunView {

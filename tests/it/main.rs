@@ -20,6 +20,7 @@ mod licences;
 mod loopback;
 mod process;
 mod prompts;
+mod publish;
 mod repo;
 mod run;
 mod scene;

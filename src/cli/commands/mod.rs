@@ -5,6 +5,7 @@ mod config;
 mod explain;
 mod gate;
 mod generate;
+mod publish;
 mod run;
 mod show;
 mod status;
