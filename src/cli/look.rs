@@ -12,6 +12,7 @@ use super::token;
 use crate::agent;
 use crate::agent::prompt::Prompts;
 use crate::config::layers::{Layers, Origin, parse};
+use crate::config::loosen;
 use crate::config::rules;
 use crate::config::settings::Settings;
 use crate::engine::survey::{self, Survey};
@@ -64,7 +65,8 @@ pub(crate) fn desk(cx: &Context, command: &str) -> Result<Desk, Failure> {
     let (meant, obs, force) = read(cx, &place, &api)?;
     let pr = PrRef { host: place.host.clone(), slug: meant.slug.clone(), number: meant.number };
     store::remember_pull(place.tree.common_dir(), &place.host, &place.remote_branch, &meant.slug, meant.number);
-    let Force { settings, rules, guard, notes } = force;
+    let Force { settings, rules, guard, mut notes, default_file } = force;
+    notes.extend(loosened(&place, &api, &meant.slug, &obs, default_file.as_deref()));
     let branch = obs.pr.head_branch.clone();
     let place = Place { tree: place.tree.for_pr(&place.remote, &branch)?, ..place };
     let forge = Github::new(api, pr.clone(), write_gap(cx));
@@ -78,6 +80,8 @@ struct Force {
     rules: Rules,
     guard: Guard,
     notes: Vec<String>,
+    /// Text of the default branch's file.
+    default_file: Option<String>,
 }
 
 impl Force {
@@ -86,7 +90,40 @@ impl Force {
         let settings = Settings::from_layers(&layers);
         let rules = rules(&layers)?;
         let guard = guard(&settings)?;
-        Ok(Self { settings, rules, guard, notes })
+        Ok(Self { settings, rules, guard, notes, default_file: default_file.map(str::to_owned) })
+    }
+}
+
+/// Says what the pull request itself changes about the rules it is judged by (R29).
+fn loosened(
+    place: &Place,
+    api: &Api,
+    slug: &RepoSlug,
+    obs: &Observation,
+    default_file: Option<&str>,
+) -> Option<String> {
+    let head = &obs.pr.head;
+    let path = RepoPath::from_git(CONFIG_FILE);
+    let here = |sha: &Sha| place.tree.file_at(sha, &path).ok();
+    let text = |bytes: Option<Vec<u8>>| bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+    let own = match here(head).filter(|_| place.local_head().as_ref() == Some(head)) {
+        Some(bytes) => text(bytes),
+        None => match api.contents(slug, CONFIG_FILE, Some(head.as_str())) {
+            Ok(file) => file,
+            Err(error) => return Some(format!("the pull request's {CONFIG_FILE} could not be read: {error}")),
+        },
+    };
+    if own.as_deref() == default_file {
+        return None;
+    }
+    // A branch that is only behind changes nothing.
+    let base = place.tree.merge_base(&obs.pr.base_sha, head).ok().flatten();
+    if base.and_then(|base| here(&base)).is_some_and(|bytes| text(bytes) == own) {
+        return None;
+    }
+    match loosen::changes(default_file, own.as_deref()) {
+        Ok(changes) => loosen::told(&changes),
+        Err(bad) => Some(format!("{bad}; after the merge no command would run with it")),
     }
 }
 
