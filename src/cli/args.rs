@@ -73,6 +73,9 @@ pub struct Global {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Sets a repository up: finds tests, editors and reviewers, writes `.pushback.toml` after showing it, and trusts it.
+    #[command(after_help = "Example: pushback init --agent-skill --dry-run")]
+    Init(InitArgs),
     /// Runs rounds until nothing P1/P2 is open, or a named stop.
     Run(RunArgs),
     /// Looks once and shows findings, reviewers and gate; writes nothing to the forge.
@@ -85,6 +88,9 @@ pub enum Command {
     Explain(IdArgs),
     /// Classifies review comments from stdin, offline.
     Classify,
+    /// Lets this worktree's `.pushback.toml` apply, exactly as it is now; shows it first.
+    #[command(after_help = "Example: pushback trust --dry-run")]
+    Trust(TrustArgs),
     /// Shows the configuration in force.
     Config(ConfigArgs),
     /// Prints a completion script.
@@ -145,6 +151,23 @@ pub struct GateArgs {
     pub publish: bool,
 }
 
+/// Options of `init`.
+#[derive(Debug, Clone, Default, Args)]
+pub struct InitArgs {
+    /// Agrees without being asked.
+    #[arg(long)]
+    pub yes: bool,
+    /// Writes a skill for coding agents too, and a paragraph in AGENTS.md.
+    #[arg(long)]
+    pub agent_skill: bool,
+}
+
+/// Options of `trust`.
+#[derive(Debug, Clone, Default, Args)]
+pub struct TrustArgs {
+    /// Agrees without being asked.
+    #[arg(long)]
+    pub yes: bool,
 }
 
 /// A finding.

@@ -381,20 +381,6 @@ pub(crate) fn config(cx: &Context) -> Result<(Layers, Vec<String>), Failure> {
     Ok((layers, notes))
 }
 
-/// Guesses the test command of a project, for a hint.
-pub(crate) fn suggest_tests(top: &Utf8Path) -> Option<&'static str> {
-    let known = [
-        ("Cargo.toml", "cargo test"),
-        ("package.json", "npm test"),
-        ("pyproject.toml", "pytest"),
-        ("setup.py", "pytest"),
-        ("go.mod", "go test ./..."),
-        ("justfile", "just test"),
-        ("Makefile", "make test"),
-    ];
-    known.iter().find(|(file, _)| top.join(file).is_file()).map(|(_, command)| *command)
-}
-
 /// One look of a command that only reads: state is saved when the lock is free and nothing came between.
 pub(crate) fn look(cx: &Context, desk: &Desk) -> Result<(Summary, Survey), Failure> {
     let verifier = desk.verifier(cx)?;

@@ -1,6 +1,7 @@
 //! The command line: arguments in, exit code out. Adapters are built here and nowhere else.
 
 pub mod args;
+mod around;
 mod commands;
 mod event;
 mod failure;
@@ -8,6 +9,9 @@ mod look;
 mod offline;
 mod output;
 mod place;
+mod project;
+mod propose;
+mod starter;
 mod token;
 
 use std::process::ExitCode;

@@ -215,7 +215,7 @@ impl Api {
             return Reading::Known(known);
         }
         match self.ask_recent_bots(slug) {
-            Ok(bots) => {
+            Ok((_, bots)) => {
                 self.keep(&name, &bots);
                 Reading::Known(bots)
             }
@@ -223,7 +223,8 @@ impl Api {
         }
     }
 
-    fn ask_recent_bots(&self, slug: &RepoSlug) -> Result<BTreeSet<Login>, Fault> {
+    /// Asks which bots wrote on the last ten pull requests, and how many pull requests that were.
+    pub(crate) fn ask_recent_bots(&self, slug: &RepoSlug) -> Result<(usize, BTreeSet<Login>), Fault> {
         let repo = repo(slug);
         let newest = format!("{repo}/pulls?state=all&sort=created&direction=desc&per_page=10");
         let pulls = self.one::<Vec<wire::Listed>>(&newest)?.value;
@@ -237,7 +238,8 @@ impl Api {
         let found = parallel(places.collect(), 20, |place| self.one::<Vec<wire::Elsewhere>>(&place))?;
         let users = found.iter().flat_map(|seen| &seen.value).filter_map(|comment| comment.user.as_ref());
         let authors = users.map(convert::author);
-        Ok(authors.filter(|author| author.kind == AccountKind::Bot).map(|author| author.login).collect())
+        let bots = authors.filter(|author| author.kind == AccountKind::Bot).map(|author| author.login).collect();
+        Ok((pulls.len(), bots))
     }
 }
 

@@ -35,6 +35,14 @@ pub struct Envelope<T: Serialize> {
     pub more: T,
 }
 
+impl<T: Serialize> Envelope<T> {
+    /// Wraps the answer of a command that is about no pull request.
+    pub fn of(command: &'static str, exit: u8, next: &str, more: T) -> Self {
+        let (schema_version, next) = (SCHEMA_VERSION, next.to_owned());
+        Self { schema_version, command, exit, pr: None, next, retry_after_s: None, error: None, more }
+    }
+}
+
 /// An error.
 #[derive(Debug, Clone, Serialize)]
 pub struct ErrorView {
@@ -285,6 +293,75 @@ pub struct ExplainView {
     pub finding: Finding,
     /// Why it has its severity, in words.
     pub explanation: Vec<String>,
+}
+
+/// What `trust` adds.
+#[derive(Debug, Clone, Serialize)]
+pub struct TrustView {
+    /// The file.
+    pub path: String,
+    /// SHA-256 of its content.
+    pub hash: String,
+    /// Whether exactly this content is trusted now.
+    pub trusted: bool,
+    /// Keys of it that never apply from a worktree.
+    pub ignored: Vec<String>,
+}
+
+/// A file that a command wants to write.
+#[derive(Debug, Clone, Serialize)]
+pub struct FileView {
+    /// Path below the top of the worktree.
+    pub path: String,
+    /// `create`, `update` or `none`.
+    pub change: &'static str,
+    /// The change as a unified diff.
+    pub diff: String,
+}
+
+/// What `init` adds.
+#[derive(Debug, Clone, Serialize)]
+pub struct InitView {
+    /// Host, owner and repository.
+    pub repository: Option<String>,
+    /// Open pull request of the branch.
+    pub pull_request: Option<String>,
+    /// Its base, else the default branch.
+    pub base: Option<String>,
+    /// Test commands, likeliest first.
+    pub tests: Vec<TestsView>,
+    /// Editors on the PATH.
+    pub agents: Vec<AgentView>,
+    /// Review bots seen on the last pull requests; null where that could not be read.
+    pub reviewers: Option<Vec<String>>,
+    /// Files with their changes.
+    pub files: Vec<FileView>,
+    /// Whether anything was written.
+    pub written: bool,
+    /// Whether the configuration file is trusted here.
+    pub trusted: bool,
+    /// What could not be told, or has to be done.
+    pub notes: Vec<String>,
+}
+
+/// A test command.
+#[derive(Debug, Clone, Serialize)]
+pub struct TestsView {
+    /// Shell line.
+    pub command: String,
+    /// File it was told from.
+    pub because: String,
+}
+
+/// An editor.
+#[derive(Debug, Clone, Serialize)]
+pub struct AgentView {
+    /// Name.
+    pub name: &'static str,
+    /// Version; null when it tells none.
+    pub version: Option<String>,
+    /// Variable or file in which a login was seen; null proves nothing.
+    pub login: Option<String>,
 }
 
 /// Nothing.

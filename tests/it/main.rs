@@ -15,6 +15,7 @@ mod faults;
 mod git;
 mod github;
 mod github_fake;
+mod init;
 mod kill;
 mod licences;
 mod loopback;
