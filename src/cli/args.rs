@@ -88,6 +88,11 @@ pub enum Command {
     Explain(IdArgs),
     /// Classifies review comments from stdin, offline.
     Classify,
+    /// Looks at everything a run needs, from the token's rights to the disk, and says how to mend what is wrong.
+    #[command(
+        after_help = "Exit codes: 0 nothing has to be mended, 2 something has, 1 internal error. Example: pushback doctor --json"
+    )]
+    Doctor,
     /// Lets this worktree's `.pushback.toml` apply, exactly as it is now; shows it first.
     #[command(after_help = "Example: pushback trust --dry-run")]
     Trust(TrustArgs),

@@ -188,6 +188,16 @@ impl GitWorktree {
         }
     }
 
+    /// Tells the formats of objects (`sha1`, `sha256`) and refs (`files`, `reftable`).
+    pub fn formats(&self) -> Result<(String, String), GitError> {
+        let read = |key: &str, default: &str| -> Result<String, GitError> {
+            let args = ["config", "--default", default, "--get", key];
+            let data = self.git.call("read the repository's formats").args(args).ok()?;
+            Ok(String::from_utf8_lossy(&data).trim().to_lowercase())
+        };
+        Ok((read("extensions.objectFormat", "sha1")?, read("extensions.refStorage", "files")?))
+    }
+
     /// Reads a text file as the default branch had it when it was fetched last; `None` when that cannot be told.
     pub fn default_branch_file(&self, path: &str) -> Option<String> {
         let refs = ["refs/remotes/origin/HEAD", "refs/remotes/origin/main", "refs/remotes/origin/master"];

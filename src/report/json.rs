@@ -364,6 +364,28 @@ pub struct AgentView {
     pub login: Option<String>,
 }
 
+/// What `doctor` adds.
+#[derive(Debug, Clone, Serialize)]
+pub struct DoctorView {
+    /// One entry for everything that was looked at.
+    pub checks: Vec<CheckView>,
+    /// Editors on the PATH.
+    pub agents: Vec<AgentView>,
+}
+
+/// One thing that was looked at.
+#[derive(Debug, Clone, Serialize)]
+pub struct CheckView {
+    /// What: `git`, `repository`, `token`, `right`, `agent` …
+    pub check: &'static str,
+    /// Good, to be mended, or not to be told.
+    pub ok: Option<bool>,
+    /// What was found.
+    pub found: String,
+    /// The mend; empty when there is nothing to mend.
+    pub mend: String,
+}
+
 /// Nothing.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct Nothing {}

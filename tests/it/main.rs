@@ -10,6 +10,7 @@ mod bad_input;
 mod canary;
 mod classify;
 mod classify_laws;
+mod doctor;
 mod fake_github;
 mod faults;
 mod git;

@@ -2,6 +2,7 @@
 
 mod classify;
 mod config;
+mod doctor;
 mod explain;
 mod gate;
 mod generate;
@@ -30,6 +31,7 @@ pub(super) fn name(command: &Command) -> &'static str {
         Command::Config(_) => "config",
         Command::Completions { .. } => "completions",
         Command::Man => "man",
+        Command::Doctor => "doctor",
         Command::Trust(_) => "trust",
     }
 }
@@ -45,6 +47,7 @@ pub(super) fn dispatch(cx: &Context, command: Command) -> Result<u8, Failure> {
         Command::Explain(args) => explain::run(cx, &args),
         Command::Classify => classify::run(cx),
         Command::Trust(args) => trust::run(cx, &args),
+        Command::Doctor => doctor::run(cx),
         Command::Config(args) => config::run(cx, &args),
         Command::Completions { shell } => {
             generate::completions(shell);
