@@ -26,6 +26,7 @@ mod publish;
 mod repo;
 mod run;
 mod scene;
+mod schema;
 mod sim;
 mod store;
 mod support;
