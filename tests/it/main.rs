@@ -31,3 +31,4 @@ mod sim;
 mod store;
 mod support;
 mod verify;
+mod workflow;
