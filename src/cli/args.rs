@@ -86,6 +86,8 @@ pub enum Command {
     Show(IdArgs),
     /// Says which rule gave a finding its severity, and on which text.
     Explain(IdArgs),
+    /// Installs the post-push hook, shows what it did, answers coding agents.
+    Hook(HookArgs),
     /// Classifies review comments from stdin, offline.
     Classify,
     /// Looks at everything a run needs, from the token's rights to the disk, and says how to mend what is wrong.
@@ -162,6 +164,9 @@ pub struct InitArgs {
     /// Agrees without being asked.
     #[arg(long)]
     pub yes: bool,
+    /// Installs the post-push hook too, as `pushback hook install` does.
+    #[arg(long)]
+    pub hook: bool,
     /// Writes a skill for coding agents too, and a paragraph in AGENTS.md.
     #[arg(long)]
     pub agent_skill: bool,
@@ -181,6 +186,43 @@ pub struct IdArgs {
     /// Finding id, for example `c1234`.
     #[arg(value_name = "ID")]
     pub id: String,
+}
+
+/// Options of `hook`.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "\
+Examples:
+  pushback hook install        from now on every push of a branch is followed by a look at its reviews
+  pushback hook status         where it is installed, which runs there were, where their logs are
+  pushback hook uninstall      everything is as it was before
+
+`hook.mode` says what happens after a push: notify, status or run. `docs/hooks.md` explains all of it.")]
+pub struct HookArgs {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: HookCommand,
+}
+
+/// Commands of `hook`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Subcommand)]
+pub enum HookCommand {
+    /// Installs the post-push hook in this repository; hooks that are there are chained.
+    Install,
+    /// Removes the post-push hook and everything it kept; hooks that were there before are put back.
+    Uninstall,
+    /// Shows where the hook is installed and the runs it started, with their logs.
+    Status,
+    /// Answers a hook call of Claude Code or Codex on stdin: exit 2 shows the findings after a push; on Stop it keeps the agent going once.
+    Agent,
+    /// A push may have happened. Called by the installed hook.
+    #[command(hide = true)]
+    Pushed,
+    /// Decides whether it did, away from the push.
+    #[command(hide = true)]
+    Decide,
+    /// The detached run after a push.
+    #[command(hide = true)]
+    After,
 }
 
 /// Options of `config`.

@@ -56,11 +56,17 @@ pub(crate) struct Desk {
     pub(crate) obs: Observation,
     /// Things worth telling, for example policy keys that a worktree file cannot set.
     pub(crate) notes: Vec<String>,
+    /// True in a worktree of the program's own.
+    pub(crate) own_tree: bool,
 }
 
 /// Reads the pull request and the configuration that is in force for it.
 pub(crate) fn desk(cx: &Context, command: &str) -> Result<Desk, Failure> {
-    let place = place::place(&cx.global)?;
+    desk_at(cx, command, place::place(&cx.global)?)
+}
+
+/// The same from a place that is known.
+pub(crate) fn desk_at(cx: &Context, command: &str, mut place: Place) -> Result<Desk, Failure> {
     let api = place::connect(&place, &cx.global, cx.clock.clone())?;
     let (meant, obs, force) = read(cx, &place, &api)?;
     let pr = PrRef { host: place.host.clone(), slug: meant.slug.clone(), number: meant.number };
@@ -68,10 +74,11 @@ pub(crate) fn desk(cx: &Context, command: &str) -> Result<Desk, Failure> {
     let Force { settings, rules, guard, mut notes, default_file } = force;
     notes.extend(loosened(&place, &api, &meant.slug, &obs, default_file.as_deref()));
     let branch = obs.pr.head_branch.clone();
+    place.settle_on(&branch, obs.pr.head_repo.as_ref());
     let place = Place { tree: place.tree.for_pr(&place.remote, &branch)?, ..place };
     let forge = Github::new(api, pr.clone(), write_gap(cx));
     let store = FileStore::new(place.tree.common_dir(), &place.found.toplevel, pr.clone(), command)?;
-    Ok(Desk { place, pr, settings, rules, guard, forge, store, obs, notes })
+    Ok(Desk { place, pr, settings, rules, guard, forge, store, obs, notes, own_tree: false })
 }
 
 /// What is in force for a pull request, made ready.
@@ -294,6 +301,7 @@ impl Desk {
             } else {
                 self.obs.pr.head_branch.clone()
             },
+            own_tree: self.own_tree,
             spec,
             spec_paths: self.settings.spec.clone(),
             verify_commands: self.settings.verify.commands.clone(),
@@ -379,6 +387,13 @@ pub(crate) fn config(cx: &Context) -> Result<(Layers, Vec<String>), Failure> {
     notes.extend(note);
     rules(&layers)?;
     Ok((layers, notes))
+}
+
+/// Reads the settings that are in force for a place, before its pull request is known.
+pub(crate) fn settings(place: &Place, api: &Api) -> Result<Settings, Failure> {
+    let file = api.contents(&place.slugs[0], CONFIG_FILE, None)?;
+    let (layers, _) = layers(place.tree.common_dir(), &place.found.toplevel, file.as_deref())?;
+    Ok(Settings::from_layers(&layers))
 }
 
 /// One look of a command that only reads: state is saved when the lock is free and nothing came between.

@@ -121,6 +121,19 @@ fn the_skill_is_written_once_and_people_s_words_stay() {
 }
 
 #[test]
+fn the_hook_is_installed_with_the_rest() {
+    let scene = fresh(|_| {});
+    let hook = scene.root.join("pay/.git/hooks/reference-transaction");
+    scene.run(&["init", "--hook", "--dry-run"]).ends(0, &["would write", "reference-transaction"]);
+    assert!(!hook.exists());
+    scene.run(&["init", "--hook", "--yes"]).ends(0, &["wrote .pushback.toml", "reference-transaction"]);
+    scene.run(&["hook", "status"]).ends(0, &["post-push hook: "]);
+    scene.run(&["init", "--hook"]).ends(0, &["everything is set up already"]);
+    let doctor = scene.run(&["doctor"]);
+    assert!(doctor.stdout.contains("ok  hook"), "{}", doctor.all());
+}
+
+#[test]
 fn r29_trust_is_for_exactly_this_content_and_never_in_ci() {
     let mut scene = fresh(|_| {});
     scene.run(&["trust", "--yes"]).ends(2, &[".pushback.toml", "pushback init"]);

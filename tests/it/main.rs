@@ -16,6 +16,7 @@ mod faults;
 mod git;
 mod github;
 mod github_fake;
+mod hook;
 mod init;
 mod kill;
 mod licences;

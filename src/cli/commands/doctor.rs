@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use camino::Utf8Path;
 
-use super::{init, trust};
+use super::{hook, init};
 use crate::cli::around::{self, Editor};
 use crate::cli::failure::Failure;
 use crate::cli::look::{self, CONFIG_FILE};
@@ -44,7 +44,7 @@ pub(super) fn run(cx: &Context) -> Result<u8, Failure> {
     let (mut checks, editors) = std::thread::scope(|scope| {
         let editors = scope.spawn(around::editors);
         let mut checks = vec![git()];
-        match trust::worktree(&cx.global) {
+        match place::worktree(&cx.global) {
             Ok(tree) => here(cx, &tree, &mut checks),
             Err(failure) => checks.push(failed("repository", &failure)),
         }
@@ -86,6 +86,14 @@ fn here(cx: &Context, tree: &GitWorktree, checks: &mut Vec<CheckView>) {
     };
     checks.push(formats(tree));
     checks.push(disk(tree.common_dir()));
+    checks.push(match hook::state(tree) {
+        Ok((true, how)) if how.contains("is gone") => bad("hook", how, "`pushback hook install` once more"),
+        Ok((true, how)) => good("hook", how),
+        Ok((false, _)) => {
+            open("hook", "no post-push hook here", "`pushback hook install` starts a look after every push")
+        }
+        Err(failure) => failed("hook", &failure),
+    });
     let place = match place::place(&cx.global) {
         Ok(place) => place,
         Err(failure) => {

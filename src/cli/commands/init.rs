@@ -2,7 +2,7 @@
 
 use camino::Utf8Path;
 
-use super::trust;
+use super::{hook, trust};
 use crate::cli::args::InitArgs;
 use crate::cli::around::{self, Editor, Seen};
 use crate::cli::failure::Failure;
@@ -28,12 +28,13 @@ struct Found {
 }
 
 pub(super) fn run(cx: &Context, args: &InitArgs) -> Result<u8, Failure> {
-    let tree = trust::worktree(&cx.global)?;
+    let tree = place::worktree(&cx.global)?;
     let top = tree.discover()?.toplevel;
     let found = look_around(cx, &top);
     let files = files(args, &top, &found)?;
     let will_trust = !trust::in_ci() && !store::is_trusted(tree.common_dir(), files[0].after().as_bytes())?;
-    let open = files.iter().any(Proposal::changes) || will_trust;
+    let hook = args.hook && !hook::state(&tree)?.0;
+    let open = files.iter().any(Proposal::changes) || will_trust || hook;
     if !cx.global.json {
         output::shown(&summary(&found));
         let diffs: Vec<String> = files.iter().filter(|file| file.changes()).map(Proposal::diff).collect();
@@ -43,9 +44,12 @@ pub(super) fn run(cx: &Context, args: &InitArgs) -> Result<u8, Failure> {
         return Ok(told(cx, &found, &files, "everything is set up already", (false, !trust::in_ci())));
     }
     if cx.global.dry_run {
-        return Ok(told(cx, &found, &files, "nothing was written (`--dry-run`)", (false, false)));
+        let would = if hook { hook::put_in(cx)?.join("\n") + "\n" } else { String::new() };
+        return Ok(told(cx, &found, &files, &format!("{would}nothing was written (`--dry-run`)"), (false, false)));
     }
-    propose::agreed(args.yes, &question(&files, will_trust), "nobody has agreed yet that these files are written")?;
+    propose::agreed(args.yes, &question(&files, will_trust, hook), "nobody has agreed yet to what is shown")?;
+    // First what may be refused: then nothing is half done.
+    let installed = if hook { hook::put_in(cx)? } else { Vec::new() };
     for file in files.iter().filter(|file| file.changes()) {
         file.write()?;
     }
@@ -59,16 +63,19 @@ pub(super) fn run(cx: &Context, args: &InitArgs) -> Result<u8, Failure> {
     } else {
         "commit it to the default branch, where it is in force"
     });
+    for line in installed {
+        done.push_str(&format!("\n{line}"));
+    }
     Ok(told(cx, &found, &files, &done, (true, will_trust)))
 }
 
-fn question(files: &[Proposal], will_trust: bool) -> String {
+fn question(files: &[Proposal], will_trust: bool, hook: bool) -> String {
     let names: Vec<&str> = files.iter().filter(|file| file.changes()).map(|file| file.name.as_str()).collect();
-    match (names.as_slice(), will_trust) {
-        ([], _) => format!("Let {CONFIG_FILE} start its commands in this clone?"),
-        (names, false) => format!("Write {}?", names.join(", ")),
-        (names, true) => format!("Write {} and let {CONFIG_FILE} start its commands in this clone?", names.join(", ")),
-    }
+    let writes = (!names.is_empty()).then(|| format!("write {}", names.join(", ")));
+    let trusts = will_trust.then(|| format!("let {CONFIG_FILE} start its commands in this clone"));
+    let hooks = hook.then(|| "install the post-push hook".to_owned());
+    let all: Vec<String> = [writes, trusts, hooks].into_iter().flatten().collect();
+    format!("Shall I {}?", all.join(", and "))
 }
 
 fn files(args: &InitArgs, top: &Utf8Path, found: &Found) -> Result<Vec<Proposal>, Failure> {

@@ -6,6 +6,7 @@ mod doctor;
 mod explain;
 mod gate;
 mod generate;
+mod hook;
 mod init;
 mod publish;
 mod run;
@@ -27,6 +28,7 @@ pub(super) fn name(command: &Command) -> &'static str {
         Command::Gate(_) => "gate",
         Command::Show(_) => "show",
         Command::Explain(_) => "explain",
+        Command::Hook(_) => "hook",
         Command::Classify => "classify",
         Command::Config(_) => "config",
         Command::Completions { .. } => "completions",
@@ -45,6 +47,7 @@ pub(super) fn dispatch(cx: &Context, command: Command) -> Result<u8, Failure> {
         Command::Gate(args) => gate::run(cx, &args),
         Command::Show(args) => show::run(cx, &args),
         Command::Explain(args) => explain::run(cx, &args),
+        Command::Hook(args) => hook::run(cx, args.command),
         Command::Classify => classify::run(cx),
         Command::Trust(args) => trust::run(cx, &args),
         Command::Doctor => doctor::run(cx),

@@ -28,7 +28,11 @@ pub(super) fn run(cx: &Context, args: &RunArgs) -> Result<u8, Failure> {
             "let the outer run go on",
         ));
     }
-    let desk = look::desk(cx, "run")?;
+    run_at(cx, args, look::desk(cx, "run")?)
+}
+
+/// Runs from a desk that is laid out.
+pub(super) fn run_at(cx: &Context, args: &RunArgs, desk: Desk) -> Result<u8, Failure> {
     for note in &desk.notes {
         cx.printer.tell(Event::Warning(note.clone()));
     }

@@ -1,19 +1,16 @@
 //! `trust`: lets this worktree's `.pushback.toml` apply, exactly as it is now (R29). Only `[agent]`, `[spec]`, `[verify]`
 //! and `[hook]` of it ever do, and nothing of it where `CI` is set.
 
-use camino::Utf8PathBuf;
-
-use crate::cli::args::{Global, TrustArgs};
+use crate::cli::args::TrustArgs;
 use crate::cli::failure::Failure;
 use crate::cli::look::CONFIG_FILE;
-use crate::cli::{Context, output, propose};
+use crate::cli::{Context, output, place, propose};
 use crate::config::layers::{Layers, Origin, parse};
-use crate::git::GitWorktree;
 use crate::report::json::{Envelope, TrustView};
 use crate::store;
 
 pub(super) fn run(cx: &Context, args: &TrustArgs) -> Result<u8, Failure> {
-    let tree = worktree(&cx.global)?;
+    let tree = place::worktree(&cx.global)?;
     let path = tree.discover()?.toplevel.join(CONFIG_FILE);
     let text = std::fs::read_to_string(&path)
         .map_err(|error| Failure::usage(format!("could not read {path}: {error}"), "`pushback init` writes one"))?;
@@ -54,18 +51,6 @@ pub(super) fn run(cx: &Context, args: &TrustArgs) -> Result<u8, Failure> {
 /// Tells whether a worktree's file is ruled out.
 pub(super) fn in_ci() -> bool {
     std::env::var_os("CI").is_some_and(|value| !value.is_empty())
-}
-
-/// Opens the worktree that the call is about; neither remote nor branch matters.
-pub(super) fn worktree(global: &Global) -> Result<GitWorktree, Failure> {
-    let dir = global.dir.clone().unwrap_or_else(|| Utf8PathBuf::from("."));
-    GitWorktree::open(&dir).map_err(|error| {
-        let shown = if dir == "." { "this folder".to_owned() } else { format!("`{dir}`") };
-        Failure::usage(
-            format!("{shown} is not in a git worktree: {}", error.why),
-            "go into a worktree, or pass `-C DIR`",
-        )
-    })
 }
 
 fn told(cx: &Context, view: TrustView, how: &str) -> u8 {
