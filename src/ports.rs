@@ -10,6 +10,7 @@ use crate::review::brief::PromptView;
 use crate::review::comment::{Channel, Thread};
 use crate::review::diff::FileDiff;
 use crate::review::followup::PlanView;
+use crate::review::gate::publish::{OwnStatus, Standing};
 use crate::review::ids::{FindingId, RepoPath, Sha};
 use crate::review::observation::Observation;
 use crate::review::picture::Picture;
@@ -148,6 +149,14 @@ pub trait Forge {
     }
     /// Writes once. Never repeats a write whose effect is not known.
     fn write(&self, write: &Write) -> Written;
+}
+
+/// The commit statuses of a commit, for a published verdict.
+pub trait StatusBoard {
+    /// Lists the statuses of a context, newest first.
+    fn statuses(&self, sha: &Sha, context: &str) -> Result<Vec<Standing>, ForgeError>;
+    /// Writes one, once.
+    fn set_status(&self, sha: &Sha, context: &str, status: &OwnStatus) -> Written;
 }
 
 /// A failure of git, named.

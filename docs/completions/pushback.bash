@@ -25,11 +25,17 @@ _pushback() {
             pushback,config)
                 cmd="pushback__subcmd__config"
                 ;;
+            pushback,doctor)
+                cmd="pushback__subcmd__doctor"
+                ;;
             pushback,explain)
                 cmd="pushback__subcmd__explain"
                 ;;
             pushback,gate)
                 cmd="pushback__subcmd__gate"
+                ;;
+            pushback,init)
+                cmd="pushback__subcmd__init"
                 ;;
             pushback,man)
                 cmd="pushback__subcmd__man"
@@ -43,6 +49,9 @@ _pushback() {
             pushback,status)
                 cmd="pushback__subcmd__status"
                 ;;
+            pushback,trust)
+                cmd="pushback__subcmd__trust"
+                ;;
             pushback__subcmd__config,show)
                 cmd="pushback__subcmd__config__subcmd__show"
                 ;;
@@ -53,7 +62,7 @@ _pushback() {
 
     case "${cmd}" in
         pushback)
-            opts="-C -q -v -h -V --pr --repo --json --dry-run --quiet --verbose --api-url --help --version run status gate show explain classify config completions man"
+            opts="-C -q -v -h -V --pr --repo --json --dry-run --quiet --verbose --api-url --help --version init run status gate show explain classify doctor trust config completions man"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -202,6 +211,36 @@ _pushback() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        pushback__subcmd__doctor)
+            opts="-C -q -v -h --pr --repo --json --dry-run --quiet --verbose --api-url --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --pr)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --repo)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -C)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --api-url)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         pushback__subcmd__explain)
             opts="-C -q -v -h --pr --repo --json --dry-run --quiet --verbose --api-url --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
@@ -233,7 +272,7 @@ _pushback() {
             return 0
             ;;
         pushback__subcmd__gate)
-            opts="-C -q -v -h --wait --verify --pr --repo --json --dry-run --quiet --verbose --api-url --help"
+            opts="-C -q -v -h --wait --verify --publish --pr --repo --json --dry-run --quiet --verbose --api-url --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -243,6 +282,36 @@ _pushback() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --pr)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --repo)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -C)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --api-url)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pushback__subcmd__init)
+            opts="-C -q -v -h --yes --agent-skill --pr --repo --json --dry-run --quiet --verbose --api-url --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
                 --pr)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -383,6 +452,36 @@ _pushback() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --pr)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --repo)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -C)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --api-url)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pushback__subcmd__trust)
+            opts="-C -q -v -h --yes --pr --repo --json --dry-run --quiet --verbose --api-url --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
                 --pr)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0

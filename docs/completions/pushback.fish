@@ -34,15 +34,29 @@ complete -c pushback -n "__fish_pushback_needs_command" -s q -l quiet -d 'Tells 
 complete -c pushback -n "__fish_pushback_needs_command" -s v -l verbose -d 'Tells more; the editor\'s output too'
 complete -c pushback -n "__fish_pushback_needs_command" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c pushback -n "__fish_pushback_needs_command" -s V -l version -d 'Print version'
+complete -c pushback -n "__fish_pushback_needs_command" -f -a "init" -d 'Sets a repository up: finds tests, editors and reviewers, writes `.pushback.toml` after showing it, and trusts it'
 complete -c pushback -n "__fish_pushback_needs_command" -f -a "run" -d 'Runs rounds until nothing P1/P2 is open, or a named stop'
 complete -c pushback -n "__fish_pushback_needs_command" -f -a "status" -d 'Looks once and shows findings, reviewers and gate; writes nothing to the forge'
 complete -c pushback -n "__fish_pushback_needs_command" -f -a "gate" -d 'Judges whether the pull request may be merged'
 complete -c pushback -n "__fish_pushback_needs_command" -f -a "show" -d 'Shows one finding with its code, hunk, thread and history'
 complete -c pushback -n "__fish_pushback_needs_command" -f -a "explain" -d 'Says which rule gave a finding its severity, and on which text'
 complete -c pushback -n "__fish_pushback_needs_command" -f -a "classify" -d 'Classifies review comments from stdin, offline'
+complete -c pushback -n "__fish_pushback_needs_command" -f -a "doctor" -d 'Looks at everything a run needs, from the token\'s rights to the disk, and says how to mend what is wrong'
+complete -c pushback -n "__fish_pushback_needs_command" -f -a "trust" -d 'Lets this worktree\'s `.pushback.toml` apply, exactly as it is now; shows it first'
 complete -c pushback -n "__fish_pushback_needs_command" -f -a "config" -d 'Shows the configuration in force'
 complete -c pushback -n "__fish_pushback_needs_command" -f -a "completions" -d 'Prints a completion script'
 complete -c pushback -n "__fish_pushback_needs_command" -f -a "man" -d 'Prints the man page'
+complete -c pushback -n "__fish_pushback_using_subcommand init" -l pr -d 'Pull request, by number or URL; found by the branch otherwise' -r
+complete -c pushback -n "__fish_pushback_using_subcommand init" -l repo -d 'Repository; found by the branch\'s remote otherwise' -r
+complete -c pushback -n "__fish_pushback_using_subcommand init" -s C -d 'Works in this folder' -r
+complete -c pushback -n "__fish_pushback_using_subcommand init" -l api-url -d 'REST API base, for example `https://ghe.example/api/v3`' -r
+complete -c pushback -n "__fish_pushback_using_subcommand init" -l yes -d 'Agrees without being asked'
+complete -c pushback -n "__fish_pushback_using_subcommand init" -l agent-skill -d 'Writes a skill for coding agents too, and a paragraph in AGENTS.md'
+complete -c pushback -n "__fish_pushback_using_subcommand init" -l json -d 'Prints one JSON object on stdout'
+complete -c pushback -n "__fish_pushback_using_subcommand init" -l dry-run -d 'Prints every planned write with its exact text and does nothing'
+complete -c pushback -n "__fish_pushback_using_subcommand init" -s q -l quiet -d 'Tells warnings only'
+complete -c pushback -n "__fish_pushback_using_subcommand init" -s v -l verbose -d 'Tells more; the editor\'s output too'
+complete -c pushback -n "__fish_pushback_using_subcommand init" -s h -l help -d 'Print help'
 complete -c pushback -n "__fish_pushback_using_subcommand run" -l until -d 'Goes on until CI is green and the pull request can be merged too' -r -f -a "ready\t'The gate\'s CI and merge clauses too'"
 complete -c pushback -n "__fish_pushback_using_subcommand run" -l wait -d 'Waits for reviewers and CI at most this long; without a terminal the default is not at all' -r
 complete -c pushback -n "__fish_pushback_using_subcommand run" -l more -d 'Allows this many rounds beyond the limit' -r
@@ -73,6 +87,7 @@ complete -c pushback -n "__fish_pushback_using_subcommand gate" -l repo -d 'Repo
 complete -c pushback -n "__fish_pushback_using_subcommand gate" -s C -d 'Works in this folder' -r
 complete -c pushback -n "__fish_pushback_using_subcommand gate" -l api-url -d 'REST API base, for example `https://ghe.example/api/v3`' -r
 complete -c pushback -n "__fish_pushback_using_subcommand gate" -l verify -d 'Runs the verify commands when this head was not verified here'
+complete -c pushback -n "__fish_pushback_using_subcommand gate" -l publish -d 'Publishes the verdict as a commit status (`gate.status`) on the judged commit, so that a branch rule can require it'
 complete -c pushback -n "__fish_pushback_using_subcommand gate" -l json -d 'Prints one JSON object on stdout'
 complete -c pushback -n "__fish_pushback_using_subcommand gate" -l dry-run -d 'Prints every planned write with its exact text and does nothing'
 complete -c pushback -n "__fish_pushback_using_subcommand gate" -s q -l quiet -d 'Tells warnings only'
@@ -105,6 +120,25 @@ complete -c pushback -n "__fish_pushback_using_subcommand classify" -l dry-run -
 complete -c pushback -n "__fish_pushback_using_subcommand classify" -s q -l quiet -d 'Tells warnings only'
 complete -c pushback -n "__fish_pushback_using_subcommand classify" -s v -l verbose -d 'Tells more; the editor\'s output too'
 complete -c pushback -n "__fish_pushback_using_subcommand classify" -s h -l help -d 'Print help'
+complete -c pushback -n "__fish_pushback_using_subcommand doctor" -l pr -d 'Pull request, by number or URL; found by the branch otherwise' -r
+complete -c pushback -n "__fish_pushback_using_subcommand doctor" -l repo -d 'Repository; found by the branch\'s remote otherwise' -r
+complete -c pushback -n "__fish_pushback_using_subcommand doctor" -s C -d 'Works in this folder' -r
+complete -c pushback -n "__fish_pushback_using_subcommand doctor" -l api-url -d 'REST API base, for example `https://ghe.example/api/v3`' -r
+complete -c pushback -n "__fish_pushback_using_subcommand doctor" -l json -d 'Prints one JSON object on stdout'
+complete -c pushback -n "__fish_pushback_using_subcommand doctor" -l dry-run -d 'Prints every planned write with its exact text and does nothing'
+complete -c pushback -n "__fish_pushback_using_subcommand doctor" -s q -l quiet -d 'Tells warnings only'
+complete -c pushback -n "__fish_pushback_using_subcommand doctor" -s v -l verbose -d 'Tells more; the editor\'s output too'
+complete -c pushback -n "__fish_pushback_using_subcommand doctor" -s h -l help -d 'Print help'
+complete -c pushback -n "__fish_pushback_using_subcommand trust" -l pr -d 'Pull request, by number or URL; found by the branch otherwise' -r
+complete -c pushback -n "__fish_pushback_using_subcommand trust" -l repo -d 'Repository; found by the branch\'s remote otherwise' -r
+complete -c pushback -n "__fish_pushback_using_subcommand trust" -s C -d 'Works in this folder' -r
+complete -c pushback -n "__fish_pushback_using_subcommand trust" -l api-url -d 'REST API base, for example `https://ghe.example/api/v3`' -r
+complete -c pushback -n "__fish_pushback_using_subcommand trust" -l yes -d 'Agrees without being asked'
+complete -c pushback -n "__fish_pushback_using_subcommand trust" -l json -d 'Prints one JSON object on stdout'
+complete -c pushback -n "__fish_pushback_using_subcommand trust" -l dry-run -d 'Prints every planned write with its exact text and does nothing'
+complete -c pushback -n "__fish_pushback_using_subcommand trust" -s q -l quiet -d 'Tells warnings only'
+complete -c pushback -n "__fish_pushback_using_subcommand trust" -s v -l verbose -d 'Tells more; the editor\'s output too'
+complete -c pushback -n "__fish_pushback_using_subcommand trust" -s h -l help -d 'Print help'
 complete -c pushback -n "__fish_pushback_using_subcommand config; and not __fish_seen_subcommand_from show" -l pr -d 'Pull request, by number or URL; found by the branch otherwise' -r
 complete -c pushback -n "__fish_pushback_using_subcommand config; and not __fish_seen_subcommand_from show" -l repo -d 'Repository; found by the branch\'s remote otherwise' -r
 complete -c pushback -n "__fish_pushback_using_subcommand config; and not __fish_seen_subcommand_from show" -s C -d 'Works in this folder' -r

@@ -73,6 +73,9 @@ pub struct Global {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Sets a repository up: finds tests, editors and reviewers, writes `.pushback.toml` after showing it, and trusts it.
+    #[command(after_help = "Example: pushback init --agent-skill --dry-run")]
+    Init(InitArgs),
     /// Runs rounds until nothing P1/P2 is open, or a named stop.
     Run(RunArgs),
     /// Looks once and shows findings, reviewers and gate; writes nothing to the forge.
@@ -87,6 +90,14 @@ pub enum Command {
     Hook(HookArgs),
     /// Classifies review comments from stdin, offline.
     Classify,
+    /// Looks at everything a run needs, from the token's rights to the disk, and says how to mend what is wrong.
+    #[command(
+        after_help = "Exit codes: 0 nothing has to be mended, 2 something has, 1 internal error. Example: pushback doctor --json"
+    )]
+    Doctor,
+    /// Lets this worktree's `.pushback.toml` apply, exactly as it is now; shows it first.
+    #[command(after_help = "Example: pushback trust --dry-run")]
+    Trust(TrustArgs),
     /// Shows the configuration in force.
     Config(ConfigArgs),
     /// Prints a completion script.
@@ -142,6 +153,31 @@ pub struct GateArgs {
     /// Runs the verify commands when this head was not verified here.
     #[arg(long)]
     pub verify: bool,
+    /// Publishes the verdict as a commit status (`gate.status`) on the judged commit, so that a branch rule can require it.
+    #[arg(long)]
+    pub publish: bool,
+}
+
+/// Options of `init`.
+#[derive(Debug, Clone, Default, Args)]
+pub struct InitArgs {
+    /// Agrees without being asked.
+    #[arg(long)]
+    pub yes: bool,
+    /// Installs the post-push hook too, as `pushback hook install` does.
+    #[arg(long)]
+    pub hook: bool,
+    /// Writes a skill for coding agents too, and a paragraph in AGENTS.md.
+    #[arg(long)]
+    pub agent_skill: bool,
+}
+
+/// Options of `trust`.
+#[derive(Debug, Clone, Default, Args)]
+pub struct TrustArgs {
+    /// Agrees without being asked.
+    #[arg(long)]
+    pub yes: bool,
 }
 
 /// A finding.

@@ -6,6 +6,7 @@ mod briefing;
 mod edit;
 mod followup;
 mod post;
+pub mod publish;
 mod push;
 mod recover;
 mod reprove;

@@ -189,6 +189,26 @@ impl GitWorktree {
         }
     }
 
+    /// Tells the formats of objects (`sha1`, `sha256`) and refs (`files`, `reftable`).
+    pub fn formats(&self) -> Result<(String, String), GitError> {
+        let read = |key: &str, default: &str| -> Result<String, GitError> {
+            let args = ["config", "--default", default, "--get", key];
+            let data = self.git.call("read the repository's formats").args(args).ok()?;
+            Ok(String::from_utf8_lossy(&data).trim().to_lowercase())
+        };
+        Ok((read("extensions.objectFormat", "sha1")?, read("extensions.refStorage", "files")?))
+    }
+
+    /// Reads a text file as the default branch had it when it was fetched last; `None` when that cannot be told.
+    pub fn default_branch_file(&self, path: &str) -> Option<String> {
+        let refs = ["refs/remotes/origin/HEAD", "refs/remotes/origin/main", "refs/remotes/origin/master"];
+        let read = |name: &&str| {
+            let what = "read a file of the default branch";
+            self.git.call(what).args(["cat-file", "blob", &format!("{name}:{path}")]).ok().ok()
+        };
+        String::from_utf8(refs.iter().find_map(read)?).ok()
+    }
+
     pub(super) fn blob_at(&self, sha: &Sha, path: &RepoPath) -> Result<Option<Vec<u8>>, GitError> {
         match self.entry_at(sha, path)? {
             Some((kind, id)) if kind == "blob" => self.blob(&id).map(Some),

@@ -16,6 +16,7 @@ use serde::de::DeserializeOwned;
 
 use super::base::same_origin;
 use super::fault::{Effect, Fault, tame};
+use super::heard::Heard;
 use super::pages::Links;
 use super::retry::{self, Decision, Kind, Signs, Tries};
 use super::token::TokenSource;
@@ -123,6 +124,7 @@ pub(crate) struct Client {
     http: OnceLock<Result<Http, String>>,
     limits: Mutex<[Option<Hold>; 2]>,
     served: Mutex<Option<Timestamp>>,
+    heard: Mutex<Heard>,
     permits: Permits,
 }
 
@@ -150,6 +152,7 @@ impl Client {
             http: OnceLock::new(),
             limits: Mutex::new([None; 2]),
             served: Mutex::new(None),
+            heard: Mutex::default(),
             permits: Permits::new(AT_ONCE),
         }
     }
@@ -402,7 +405,14 @@ impl Client {
         if let Some(date) = date {
             *served = Some(served.map_or(date, |known| known.max(date)));
         }
+        let mut heard = held(&self.heard);
+        heard.note(headers, date.map(|date| self.clock.now().duration_since(date)));
         date.unwrap_or_else(|| self.clock.now())
+    }
+
+    /// Returns what the answers so far told beside their content.
+    pub(crate) fn heard(&self) -> Heard {
+        held(&self.heard).clone()
     }
 }
 

@@ -2,13 +2,17 @@
 
 mod classify;
 mod config;
+mod doctor;
 mod explain;
 mod gate;
 mod generate;
 mod hook;
+mod init;
+mod publish;
 mod run;
 mod show;
 mod status;
+mod trust;
 mod view;
 
 use super::Context;
@@ -18,6 +22,7 @@ use super::failure::Failure;
 /// Returns the command's name as JSON says it.
 pub(super) fn name(command: &Command) -> &'static str {
     match command {
+        Command::Init(_) => "init",
         Command::Run(_) => "run",
         Command::Status(_) => "status",
         Command::Gate(_) => "gate",
@@ -28,12 +33,15 @@ pub(super) fn name(command: &Command) -> &'static str {
         Command::Config(_) => "config",
         Command::Completions { .. } => "completions",
         Command::Man => "man",
+        Command::Doctor => "doctor",
+        Command::Trust(_) => "trust",
     }
 }
 
 /// Runs a command; returns its exit code.
 pub(super) fn dispatch(cx: &Context, command: Command) -> Result<u8, Failure> {
     match command {
+        Command::Init(args) => init::run(cx, &args),
         Command::Run(args) => run::run(cx, &args),
         Command::Status(args) => status::run(cx, &args),
         Command::Gate(args) => gate::run(cx, &args),
@@ -41,6 +49,8 @@ pub(super) fn dispatch(cx: &Context, command: Command) -> Result<u8, Failure> {
         Command::Explain(args) => explain::run(cx, &args),
         Command::Hook(args) => hook::run(cx, args.command),
         Command::Classify => classify::run(cx),
+        Command::Trust(args) => trust::run(cx, &args),
+        Command::Doctor => doctor::run(cx),
         Command::Config(args) => config::run(cx, &args),
         Command::Completions { shell } => {
             generate::completions(shell);

@@ -132,13 +132,14 @@ fn needs(method: &str, segs: &[&str]) -> &'static [(&'static str, &'static str)]
         ("GET", ["pulls", ..]) => &[("pull_requests", "read")],
         (_, ["pulls", ..]) => &[("pull_requests", "write")],
         ("GET", ["commits", _, "check-runs"]) => &[("checks", "read")],
+        ("GET", ["actions", ..]) => &[("actions", "read")],
         (_, ["check-runs", ..]) => &[("checks", "write")],
         ("GET", ["commits", _, "status" | "statuses"]) => &[("statuses", "read")],
         (_, ["statuses", ..]) => &[("statuses", "write")],
         ("GET", ["branches", .., "protection"] | ["branches", .., "protection", "required_status_checks"]) => {
             &[("administration", "read")]
         }
-        ("GET", ["contents" | "compare" | "commits", ..]) => &[("contents", "read")],
+        ("GET", ["contents" | "compare" | "commits" | "branches", ..]) => &[("contents", "read")],
         _ => &[("metadata", "read")],
     }
 }
@@ -169,12 +170,18 @@ fn in_repo(mut call: Call<'_>, segs: &[&str]) -> Outcome {
         | (_, ["pulls", "comments", _, "reactions"]) => {
             rest_talk::handle(&mut call, segs).unwrap_or_else(|| unknown(&mut call))
         }
-        ("GET", ["pulls", ..] | ["commits", ..] | ["rules", ..] | ["branches", ..] | ["collaborators", ..]) => {
-            match rest_pulls::read(&mut call, segs) {
-                Some(outcome) => outcome,
-                None => unknown(&mut call),
-            }
-        }
+        (
+            "GET",
+            ["pulls", ..]
+            | ["commits", ..]
+            | ["rules", ..]
+            | ["branches", ..]
+            | ["collaborators", ..]
+            | ["actions", ..],
+        ) => match rest_pulls::read(&mut call, segs) {
+            Some(outcome) => outcome,
+            None => unknown(&mut call),
+        },
         ("GET", ["contents" | "compare", ..]) => rest_git::read(&mut call, segs).unwrap_or_else(|| unknown(&mut call)),
         _ => rest_writes::handle(&mut call, segs).unwrap_or_else(|| unknown(&mut call)),
     }

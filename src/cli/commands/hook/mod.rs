@@ -92,18 +92,33 @@ fn reason(event: Event, facts: &HookFacts) -> String {
 }
 
 fn install(cx: &Context) -> Result<u8, Failure> {
+    Ok(print(cx, installed(cx)?))
+}
+
+/// Installs the hook for `init`; returns what was done, or would be in a dry run.
+pub(super) fn put_in(cx: &Context) -> Result<Vec<String>, Failure> {
+    installed(cx).map(|report| report.lines)
+}
+
+/// Tells for `init` and `doctor` whether the hook is installed, and where.
+pub(super) fn state(tree: &GitWorktree) -> Result<(bool, String), Failure> {
+    let (lines, json) = picture(tree, &tree.hook_facts()?)?;
+    Ok((json["installed"] == json!(true), lines.join("; ")))
+}
+
+fn installed(cx: &Context) -> Result<Report, Failure> {
     let tree = place::worktree(&cx.global)?;
     let facts = tree.hook_facts()?;
     let method = install::method(facts.version, facts.tracked);
     if method == Method::Line {
-        return by_line(cx, &facts);
+        return by_line(&facts);
     }
     let common = tree.common_dir();
     let dir = if method == Method::Config { own_scripts(common) } else { facts.dir.clone() };
     if cx.global.dry_run {
         let would = |event: &Event| format!("would write {} ({})", install::path(&dir, *event), reason(*event, &facts));
         let lines: Vec<String> = Event::ALL.iter().map(would).collect();
-        return Ok(print(cx, Report { json: json!({ "planned": lines }), lines, next: "pushback hook install" }));
+        return Ok(Report { json: json!({ "planned": lines }), lines, next: "pushback hook install" });
     }
     let mut lines = Vec::new();
     for event in Event::ALL {
@@ -130,7 +145,7 @@ fn install(cx: &Context) -> Result<u8, Failure> {
     }
     lines.push("`hook.mode` says what happens after a push; `pushback hook status` shows the runs".to_owned());
     let (_, json) = picture(&tree, &facts)?;
-    Ok(print(cx, Report { lines, json, next: "pushback hook status" }))
+    Ok(Report { lines, json, next: "pushback hook status" })
 }
 
 fn scope_words(facts: &HookFacts) -> Vec<String> {
@@ -181,11 +196,11 @@ fn retire(dir: &Utf8Path, common_dir: &Utf8Path) -> Result<Vec<String>, Failure>
 }
 
 /// The folder belongs to the project's files: nothing is written there.
-fn by_line(cx: &Context, facts: &HookFacts) -> Result<u8, Failure> {
+fn by_line(facts: &HookFacts) -> Result<Report, Failure> {
     let path = install::path(&facts.dir, Event::ReferenceTransaction);
     if has_line(&facts.dir) {
         let lines = vec![format!("{path} has the line already")];
-        return Ok(print(cx, Report { json: json!({ "method": "line" }), lines, next: "pushback hook status" }));
+        return Ok(Report { json: json!({ "method": "line" }), lines, next: "pushback hook status" });
     }
     Err(Failure::usage(
         format!("git's hooks folder {} is part of the project's files, so nothing was written there", facts.dir),
