@@ -15,6 +15,7 @@ use crate::review::ids::{FindingId, RepoPath, Sha};
 use crate::review::observation::Observation;
 use crate::review::picture::Picture;
 use crate::review::summary::{Summary, VerifyState};
+use crate::review::triage::Size;
 pub use crate::review::written::Written;
 
 /// Why the forge could not be read. The request is named; the token never is.
@@ -500,10 +501,26 @@ pub trait Clock {
     fn interrupted(&self) -> bool;
 }
 
-/// Questions to a person.
+/// Questions to a person at a terminal. `None` means that the person leaves: Esc, Ctrl-C, or the terminal is gone.
 pub trait Prompter {
-    /// Asks yes or no; `None` without a terminal.
+    /// Asks yes or no.
     fn confirm(&self, question: &str) -> Option<bool>;
+    /// Lets one row be picked.
+    fn pick(&self, title: &str, rows: &[String], start: usize) -> Option<usize>;
+    /// Lets several rows be marked.
+    fn mark(&self, title: &str, rows: &[String]) -> Option<Vec<usize>>;
+    /// Waits for one of these keys.
+    fn key(&self, keys: &[(char, &str)]) -> Option<char>;
+    /// Asks for a line; `start` stands there already.
+    fn line(&self, question: &str, start: &str) -> Option<String>;
+    /// Lets a text be written in the person's editor; an unchanged text is an answer too.
+    fn edit(&self, text: &str) -> Option<String>;
+    /// Shows text; `fresh` puts it at the top of an empty screen.
+    fn show(&self, text: &str, fresh: bool);
+    /// Opens a page; `false` where that is not possible.
+    fn open(&self, url: &str) -> bool;
+    /// Size of the terminal.
+    fn size(&self) -> Size;
 }
 
 /// Something worth telling while a command works.

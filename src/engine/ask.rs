@@ -8,6 +8,7 @@ use crate::ports::{Forge, Worktree};
 use crate::review::followup;
 use crate::review::gate::{self, DescriptionReading, GateFacts, LocalHeads};
 use crate::review::ids::Sha;
+use crate::review::next::Local;
 use crate::review::observation::PullRequest;
 use crate::review::reviewers::{Proofs, ReviewerFacts};
 use crate::review::step::{BlockState, RunFacts, Situation, Step, next_step, tests_at};
@@ -20,6 +21,19 @@ pub fn heads(tree: &dyn Worktree, head: &Sha) -> Result<LocalHeads, EngineError>
     let local = tree.facts()?.head;
     let remote = tree.remote_head()?.unwrap_or_else(|| head.clone());
     Ok(LocalHeads { local, remote })
+}
+
+/// Tells how a commit here stands to the pull request's head.
+pub fn relation(tree: &dyn Worktree, here: &Sha, head: &Sha) -> Result<Local, EngineError> {
+    if here == head {
+        return Ok(Local::Same);
+    }
+    Ok(match (tree.is_ancestor(head, here)?, tree.is_ancestor(here, head)?) {
+        (Some(true), _) => Local::Ahead,
+        (_, Some(true)) => Local::Behind,
+        (Some(false), Some(false)) => Local::Diverged,
+        (Some(false) | None, _) => Local::Elsewhere,
+    })
 }
 
 /// Judges the gate on what one look found; a bare reaction is proof only where the settings say so.

@@ -10,10 +10,12 @@ pub mod publish;
 mod push;
 mod recover;
 mod reprove;
+pub mod resolve;
 mod reversal;
 pub mod rounds;
 mod start;
 pub mod survey;
+pub mod triage;
 mod verify;
 
 use std::time::Duration;
@@ -28,7 +30,7 @@ use crate::review::observation::Observation;
 use crate::review::policy::Policy;
 use crate::review::summary::{HeadRecord, PrRecord, Summary};
 
-pub use briefing::Around;
+pub use crate::review::brief::Around;
 
 /// The world, as a use case sees it.
 #[derive(Clone, Copy)]

@@ -47,7 +47,7 @@ pub(super) fn reprove(ports: &Ports<'_>, summary: &mut Summary, obs: &Observatio
 }
 
 /// The finding with its place as it was right before a commit.
-fn at_parent(
+pub(super) fn at_parent(
     ports: &Ports<'_>,
     entry: &Entry,
     made_on: &Sha,

@@ -12,16 +12,17 @@ use super::start::may_start;
 use super::survey::{self, Survey};
 use super::{EngineError, Ports, Setup, followup, recover, verify};
 
-pub use super::ask::{around, heads, judge_gate, plan, stacked, verify_head, would_do};
+pub use super::ask::{around, heads, judge_gate, plan, relation, stacked, verify_head, would_do};
 pub use super::start::{load, rebuilt};
 
 use crate::ports::{Depth, Event, Held, Woken};
 use crate::review::followup as followup_plans;
+use crate::review::followup::unwritten;
 use crate::review::gate::LocalHeads;
-use crate::review::ids::Sha;
+use crate::review::ids::{FindingId, Sha};
 use crate::review::observation::{Observation, PrState};
 use crate::review::outbox;
-use crate::review::step::{RunFacts, Situation, Step, next_step};
+use crate::review::step::{RunFacts, Situation, Step, next_step, unpushed};
 use crate::review::summary::{Entry, RoundOutcome, StopReason, Summary, VerifyState};
 
 /// Looks after our push at which the forge may still show the former head.
@@ -75,6 +76,8 @@ struct Run<'a> {
     blind: u32,
     not_sent: BTreeMap<String, u32>,
     last_posts: u32,
+    /// Findings the editor may be started on; `None` means all.
+    only: Option<Vec<FindingId>>,
 }
 
 struct Ending {
@@ -106,6 +109,18 @@ pub fn run_with(
     held: Held,
     obs: Observation,
 ) -> Result<RunEnd, EngineError> {
+    run_on(ports, setup, request, held, obs, None)
+}
+
+/// Runs the loop with the editor on these findings only: what a person chose at the keyboard.
+pub fn run_on(
+    ports: &Ports<'_>,
+    setup: &Setup<'_>,
+    request: RunRequest,
+    held: Held,
+    obs: Observation,
+    only: Option<Vec<FindingId>>,
+) -> Result<RunEnd, EngineError> {
     let mut run = Run {
         ports,
         setup,
@@ -118,6 +133,7 @@ pub fn run_with(
         blind: 0,
         not_sent: BTreeMap::new(),
         last_posts: LAST_POSTS,
+        only,
     };
     run_observed(&mut run, obs)
 }
@@ -269,7 +285,7 @@ impl Run<'_> {
                 )));
             }
             let local = self.ports.tree.facts()?.head;
-            let step = self.decide(summary, survey, &local);
+            let step = self.narrowed(self.decide(summary, survey, &local), summary, &local);
             tracing::debug!(?step, "next step");
             match self.perform(step, summary, survey, &local, &mut posted)? {
                 Some(next) => return Ok(next),
@@ -300,6 +316,25 @@ impl Run<'_> {
             run: &run,
             now: survey.obs.at,
         })
+    }
+
+    /// Leaves what was not chosen alone.
+    fn narrowed(&self, step: Step, summary: &Summary, local: &Sha) -> Step {
+        let (Some(only), Step::Edit { findings, tests }) = (&self.only, &step) else { return step };
+        let chosen: Vec<FindingId> = findings.iter().filter(|id| only.contains(id)).copied().collect();
+        let ours = unpushed(summary).any(|round| round.head_after.as_ref() == Some(local));
+        if !chosen.is_empty() || (*tests && ours) {
+            return Step::Edit { findings: chosen, tests: *tests };
+        }
+        if !unwritten(summary).is_empty() {
+            return Step::Plan;
+        }
+        Step::Stop {
+            reason: StopReason::NeedsPerson,
+            why: "what was chosen is done; other findings are open".to_owned(),
+            remedy: "decide them with `pushback triage`, or let `pushback run` work on all".to_owned(),
+            person: false,
+        }
     }
 
     fn perform(

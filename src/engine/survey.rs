@@ -20,7 +20,7 @@ use crate::review::recheck::{self, ProofFacts, Taken};
 use crate::review::reviewers::{self, Proofs, ReviewerFacts};
 use crate::review::status::Status;
 use crate::review::step::BlockState;
-use crate::review::summary::{Entry, Proof, RoundOutcome, Summary};
+use crate::review::summary::{Entry, Pending, Proof, RoundOutcome, Summary};
 use crate::review::verdict::ReviewersVerdict;
 use crate::review::{commit, description, outbox, trust};
 
@@ -97,6 +97,7 @@ pub fn digest(
         summary.restart_rounds();
     }
     push::pushed_rounds(ports, summary, &obs.pr.head)?;
+    committed_plans(ports, summary, &obs)?;
     prove_fixes(ports, summary, &obs)?;
     if summary.heads.last().is_some_and(|last| last.sha != obs.pr.head) {
         // What a person took out is known before its reviewer names it again: the copy is a person's business too (FC-34).
@@ -151,6 +152,20 @@ pub fn judge_reviewers(
 
 fn our_commits(summary: &Summary) -> BTreeSet<Sha> {
     summary.rounds.iter().filter_map(|round| round.head_after.clone()).collect()
+}
+
+/// A plan that somebody else commits has no commit of ours: it is there once its file is at the head (R15).
+fn committed_plans(ports: &Ports<'_>, summary: &mut Summary, obs: &Observation) -> Result<(), EngineError> {
+    let head = &obs.pr.head;
+    for entry in summary.comments.values_mut() {
+        let waits = |pending: &&mut Pending| pending.verb == Verb::Defer && pending.commit.is_none();
+        let Some(pending) = entry.pending.as_mut().filter(waits) else { continue };
+        let Some(path) = pending.file.as_deref().and_then(|file| RepoPath::from_outside(file).ok()) else { continue };
+        if ports.tree.fetch(head)? && ports.tree.file_at(head, &path)?.is_some() {
+            pending.commit = Some(head.clone());
+        }
+    }
+    Ok(())
 }
 
 /// Asks git about every claimed commit.

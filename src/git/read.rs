@@ -27,6 +27,23 @@ impl GitWorktree {
         if self.libgit2 { Repository::open(&self.toplevel).ok() } else { None }
     }
 
+    /// Returns the commit that a name stands for; `None` where it stands for none.
+    pub fn commit_named(&self, name: &str) -> Result<Option<Sha>, GitError> {
+        if name.starts_with('-') {
+            return Ok(None);
+        }
+        let full = format!("{name}^{{commit}}");
+        let output = self.git.call(format!("look for commit {name}")).args(["rev-parse", "--verify", "--quiet", &full]);
+        let output = output.run()?;
+        Ok(Sha::parse(String::from_utf8_lossy(&output.stdout).trim()).ok().filter(|_| output.success()))
+    }
+
+    /// Returns where the remote's branch was when it was last pushed to or fetched here; asks nobody.
+    pub fn tracked(&self, remote: &str, branch: &str) -> Option<Sha> {
+        let id = self.lib()?.refname_to_id(&format!("refs/remotes/{remote}/{branch}")).ok()?;
+        Sha::parse(&id.to_string()).ok()
+    }
+
     pub(super) fn status(&self) -> Result<status::Status, GitError> {
         self.status_without(&[])
     }

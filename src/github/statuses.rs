@@ -2,7 +2,6 @@
 
 use super::facts::repo;
 use super::forge::Github;
-use super::rest::part;
 use super::wire;
 use crate::ports::{Forge as _, ForgeError, StatusBoard, Write, Written};
 use crate::review::gate::publish::{OwnStatus, Standing};

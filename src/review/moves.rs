@@ -45,6 +45,7 @@ impl Summary {
             reset_at_round: 0,
             commands_heard: Vec::new(),
             commands: Vec::new(),
+            drafts: Default::default(),
             extra: Map::new(),
         }
     }

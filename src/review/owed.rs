@@ -96,6 +96,7 @@ pub fn entered(kind: WriteKind, entry: &Entry) -> u32 {
         | WriteKind::Review
         | WriteKind::Describe
         | WriteKind::Resolve
+        | WriteKind::Command
         | WriteKind::React
         | WriteKind::Retract => entered,
     }

@@ -70,6 +70,7 @@ pub fn rebuild(summary: &mut Summary, obs: &Observation, notes: &[Note], policy:
             | WriteKind::Review
             | WriteKind::Describe
             | WriteKind::Resolve
+            | WriteKind::Command
             | WriteKind::React
             | WriteKind::Retract => None,
         }));
@@ -177,6 +178,7 @@ fn spoken(
             | WriteKind::Review
             | WriteKind::Describe
             | WriteKind::Resolve
+            | WriteKind::Command
             | WriteKind::React
             | WriteKind::Retract => None,
         }

@@ -112,6 +112,7 @@ pub(crate) fn summary(entries: Vec<Entry>) -> Summary {
         reset_at_round: 0,
         commands_heard: Vec::new(),
         commands: Vec::new(),
+        drafts: Default::default(),
         extra: serde_json::Map::new(),
     }
 }

@@ -301,7 +301,7 @@ fn work(at: &Situation<'_>) -> Option<Step> {
         return Some(stop(
             StopReason::EditorUnavailable,
             "no editor is configured or installed",
-            "set `agent.name` or `agent.command` in .pushback.toml",
+            "set `agent.name` or `agent.command` in .pushback.toml, or work through the findings with `pushback next` and `pushback resolve`",
         ));
     }
     Some(Step::Edit { findings: todo.iter().map(|entry| entry.finding.id).collect(), tests })
@@ -321,7 +321,7 @@ pub fn rounds_used(summary: &Summary) -> u32 {
 fn bounds(at: &Situation<'_>) -> Option<Step> {
     let limits = &at.policy.limits;
     let used = &at.summary.used;
-    let more = "look at what is open with `pushback status`, or allow more with `pushback run --more 2`";
+    let more = "decide what is open with `pushback triage`, or allow more with `pushback run --more 2`";
     let over = |what: String| Some(stop(StopReason::Budget, what, more));
     // `--more N` starts a count of its own (R20).
     let (rounds, key) = if at.run.more > 0 { (at.run.more, "--more") } else { (limits.rounds, "limits.rounds") };
@@ -406,7 +406,7 @@ fn only_a_person(at: &Situation<'_>) -> Option<Step> {
         return Some(stop(
             StopReason::NeedsPerson,
             format!("{}: {}", ids.join(", "), first.finding.why),
-            "answer in the thread with `/pushback accept`, `/pushback regrade P3 <reason>` or `/pushback retry`, or mend it yourself and push",
+            "decide with `pushback triage`, or answer in the thread with `/pushback accept`, `/pushback regrade P3 <reason>` or `/pushback retry`, or mend it yourself and push",
         ));
     }
     let stuck = at.summary.open_blocking().find(|entry| entry.pending.is_some())?;
@@ -417,6 +417,11 @@ fn only_a_person(at: &Situation<'_>) -> Option<Step> {
             return Some(stop(StopReason::NeedsPerson, why, "fetch the whole history (`git fetch --unshallow`)"));
         }
         Some(Verb::Defer) if at.local != at.head => return None,
+        Some(Verb::Defer) if super::next::uncommitted_plan(stuck).is_some() => {
+            let file = super::next::uncommitted_plan(stuck).unwrap_or_default();
+            let why = format!("{}: its follow-up plan {file} is written and not on the remote", stuck.finding.id);
+            return Some(stop(StopReason::NeedsPerson, why, "commit the plan and push it, then run again"));
+        }
         Some(Verb::Defer) if stuck.pending.as_ref().is_some_and(|pending| pending.url.is_none()) => {
             let why = format!("{}: whether its follow-up plan is in the branch cannot be told here", stuck.finding.id);
             return Some(stop(StopReason::NeedsPerson, why, "fetch the whole history (`git fetch --unshallow`)"));

@@ -11,6 +11,7 @@ use super::decision::{Decision, PlanDraft, Verb};
 use super::ids::{FindingId, Login, PrNumber, PrRef, RepoSlug, Sha};
 use super::severity::{DecidedBy, RuleRef, Severity};
 use super::status::Status;
+use super::triage::Choice;
 
 /// Version of `summary.json` this program writes.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -450,6 +451,8 @@ pub enum WriteKind {
     Describe,
     /// Resolves a thread.
     Resolve,
+    /// Gives a thread command for the person at the keyboard.
+    Command,
     /// Acknowledges a thread command.
     React,
     /// Deletes our own second copy.
@@ -469,6 +472,7 @@ impl WriteKind {
             Self::Review => "review",
             Self::Describe => "describe",
             Self::Resolve => "resolve",
+            Self::Command => "command",
             Self::React => "react",
             Self::Retract => "retract",
         }
@@ -483,6 +487,13 @@ pub enum Target {
     Thread {
         /// Id of that comment.
         root: u64,
+    },
+    /// A reply without a receipt: known again by its text, newer than this comment of the thread.
+    Reply {
+        /// Id of the first comment of the thread.
+        root: u64,
+        /// Newest comment of the thread when this was planned.
+        after: u64,
     },
     /// The conversation.
     Conversation,
@@ -715,6 +726,9 @@ pub struct Summary {
     /// The thread commands among them, oldest first, with what came of each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub commands: Vec<CommandRecord>,
+    /// What a person chose at the keyboard and has not carried out yet.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub drafts: BTreeMap<FindingId, Choice>,
     /// Fields of a later minor version, kept.
     #[serde(flatten)]
     pub extra: Map<String, Value>,

@@ -72,6 +72,7 @@ fn summary() -> Summary {
         reset_at_round: 0,
         commands_heard: Vec::new(),
         commands: Vec::new(),
+        drafts: Default::default(),
         extra: Default::default(),
     }
 }

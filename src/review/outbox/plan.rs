@@ -60,9 +60,12 @@ fn drop_unwanted(summary: &mut Summary, obs: &Observation, notes: &[Note], polic
                 !super::keys(item).iter().all(|key| owed.contains(key))
             }
             WriteKind::Request => item.head != obs.pr.head,
-            WriteKind::Review | WriteKind::Describe | WriteKind::Resolve | WriteKind::React | WriteKind::Retract => {
-                false
-            }
+            WriteKind::Review
+            | WriteKind::Describe
+            | WriteKind::Resolve
+            | WriteKind::Command
+            | WriteKind::React
+            | WriteKind::Retract => false,
         };
         if unwanted {
             item.state = WriteState::Dropped;

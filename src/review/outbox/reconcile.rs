@@ -46,6 +46,11 @@ fn read_back_comments(summary: &mut Summary, obs: &Observation, seen: &[Receipt]
     let mut asked = Vec::new();
     for item in summary.outbox.iter_mut().filter(|item| item.state != WriteState::Done) {
         let request = item.kind == WriteKind::Request;
+        if let Some(comment) = said_by_us(obs, item) {
+            (item.state, item.comment_id) = (WriteState::Done, Some(comment));
+            item.why.clear();
+            continue;
+        }
         if let Some(receipt) = keys(item).iter().find_map(|key| first.get(key.as_str())) {
             item.state = WriteState::Done;
             item.comment_id = Some(receipt.comment);
@@ -56,7 +61,7 @@ fn read_back_comments(summary: &mut Summary, obs: &Observation, seen: &[Receipt]
             }
         } else if item.state == WriteState::Sent {
             match item.target {
-                Target::Thread { .. } | Target::Conversation => not_seen(item),
+                Target::Thread { .. } | Target::Reply { .. } | Target::Conversation => not_seen(item),
                 Target::Reviewer { .. } => {
                     item.state = WriteState::Done;
                     asked.push((item.key.clone(), item.head.clone(), obs.at));
@@ -75,6 +80,19 @@ fn read_back_comments(summary: &mut Summary, obs: &Observation, seen: &[Receipt]
         }
         record.asked.push(at);
     }
+}
+
+/// Finds a reply without a receipt by its text: our account's, in its thread, newer than what was there when it was planned.
+fn said_by_us(obs: &Observation, item: &OutboxItem) -> Option<u64> {
+    let Target::Reply { root, after } = &item.target else { return None };
+    let same = |comment: &&crate::review::comment::Comment| {
+        comment.channel == Channel::Inline
+            && comment.root() == *root
+            && comment.id > *after
+            && obs.is_ours(comment.author.as_ref())
+            && comment.body.trim() == item.body.trim()
+    };
+    obs.comments.iter().filter(same).map(|comment| comment.id).min()
 }
 
 /// A comment that surely was posted is never posted again; one whose fate was unclear is not there, so it may be.

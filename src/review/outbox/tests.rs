@@ -82,7 +82,7 @@ impl Scene {
     fn take(&mut self, item: &OutboxItem) -> Written {
         let me = sample::person("me");
         match &item.target {
-            Target::Thread { root } => {
+            Target::Thread { root } | Target::Reply { root, .. } => {
                 self.posted += 1;
                 Written::Done(Some(self.say(Some(*root), me, &item.body)))
             }
@@ -658,4 +658,35 @@ proptest! {
         prop_assert!(scene.obs.pr.body.starts_with("What this does.\n"));
         prop_assert_eq!(scene.run(), vec![]);
     }
+}
+
+#[test]
+fn r6_a_persons_command_is_posted_once_without_a_receipt_and_known_again_by_its_text() {
+    let text = "/pushback regrade P3 only in tests";
+    let mut scene = Scene::new(vec![sample::entry("c1", Severity::P2)]);
+    let id = "c1".parse().expect("an id");
+    assert!(plan_command(&mut scene.summary, &scene.obs, id, text));
+    assert!(!plan_command(&mut scene.summary, &scene.obs, id, text), "one command");
+    let item = next(&scene.summary).cloned().expect("planned");
+    assert_eq!((item.body.as_str(), item.kind), (text, WriteKind::Command));
+    // The same words by somebody else are not ours.
+    scene.say(Some(1), sample::person("ann"), text);
+    // Killed after it was sent: the next reading finds it.
+    before_write(&mut scene.summary, &item.key);
+    let comment = scene.say(Some(1), sample::person("me"), text);
+    scene.look();
+    let done = scene.summary.outbox.iter().find(|known| known.key == item.key).expect("the item");
+    assert_eq!((done.state, done.comment_id), (WriteState::Done, Some(comment)));
+    // The same words later, over a thread that went on, are another command.
+    assert!(plan_command(&mut scene.summary, &scene.obs, id, text));
+}
+
+#[test]
+fn r23_a_command_whose_answer_was_lost_and_that_is_not_there_is_sent_again() {
+    let mut scene = Scene::new(vec![sample::entry("c1", Severity::P2)]);
+    assert!(plan_command(&mut scene.summary, &scene.obs, "c1".parse().expect("an id"), "/pushback accept"));
+    let key = next(&scene.summary).map(|item| item.key.clone()).expect("planned");
+    before_write(&mut scene.summary, &key);
+    scene.look();
+    assert_eq!(next(&scene.summary).map(|item| item.key.clone()), Some(key));
 }

@@ -369,6 +369,7 @@ fn summary(obs: &Observation) -> Summary {
         reset_at_round: 0,
         commands_heard: Vec::new(),
         commands: Vec::new(),
+        drafts: Default::default(),
         extra: Map::new(),
     }
 }
