@@ -220,6 +220,20 @@ impl Claims {
         self.save(&record)
     }
 
+    /// Keeps why nothing could be started, for `hook status`.
+    pub fn failed(&self, now: Timestamp, why: &str) -> Result<(), HookError> {
+        let _lock = self.locked()?;
+        let path = self.dir.join("last-failure");
+        let text = format!("{} {why}\n", now.strftime("%Y-%m-%dT%H:%M:%SZ"));
+        fs::write(&path, text).map_err(|e| io("write", &path, e))
+    }
+
+    /// Returns why nothing could be started the last time that happened.
+    pub fn last_failure(&self) -> Option<String> {
+        let text = fs::read_to_string(self.dir.join("last-failure")).ok()?;
+        Some(text.trim_end().to_owned())
+    }
+
     /// Opens the log of a new run, and forgets the oldest ones.
     pub fn log(&self, branch: &str, sha: &Sha, now: Timestamp) -> Result<(File, Utf8PathBuf), HookError> {
         let dir = self.dir.join("logs");
