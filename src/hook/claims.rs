@@ -211,6 +211,10 @@ impl Claims {
 
     /// Writes down how the run of a process went.
     pub fn end(&self, pid: u32, now: Timestamp, outcome: &str) -> Result<(), HookError> {
+        if !self.dir.exists() {
+            // The hook was removed meanwhile; nothing of it comes back.
+            return Ok(());
+        }
         let _lock = self.locked()?;
         let mut record = self.load();
         if let Some(run) = record.runs.iter_mut().rev().find(|run| run.pid == pid) {

@@ -390,6 +390,14 @@ fn fc_43_the_hook_goes_where_git_looks() {
     assert!(outside.join("pre-push").exists());
     hooked.run(&["hook", "uninstall"]).ends(0, &["removed"]);
     assert!(!outside.exists());
+    // Nothing that was under way goes on.
+    until("runs end with the hook", || hooked.processes().is_empty());
+    assert!(!hooked.root.join("pay/.git/pushback/hook").exists());
+    // A submodule has hooks of its own.
+    hooked.git(&["config", "--unset", "core.hooksPath"]);
+    hooked.git(&["-c", "protocol.file.allow=always", "submodule", "--quiet", "add", hooked.bare.as_str(), "sub"]);
+    hooked.run(&["-C", "sub", "hook", "install"]).ends(0, &["modules/sub/hooks/reference-transaction"]);
+    hooked.git(&["config", "core.hooksPath", outside.as_str()]);
     // A folder that cannot be written is said so.
     std::fs::write(&outside, "a file in the way").expect("a file");
     let out = hooked.run(&["hook", "install"]);
