@@ -208,7 +208,7 @@ fn config_home() -> Option<Utf8PathBuf> {
 /// Compiles the rules, the user's first.
 pub(crate) fn rules(layers: &Layers) -> Result<Rules, Failure> {
     let policy = Settings::from_layers(layers).policy;
-    Rules::compile(rules::builtin(), &rules::user_rules(layers), &rules::overrides(&policy))
+    rules::in_force(&rules::user_rules(layers), &rules::overrides(&policy))
         .map_err(|bad| Failure::usage(bad.to_string(), "mend the pattern; `severity.rule` takes a regular expression"))
 }
 

@@ -3,9 +3,9 @@
 use regex::Captures;
 
 use super::clean::head;
-use super::compile::{Reviewer, Section};
 use super::page::{BODY, Page};
 use super::pattern::{Group, Pattern};
+use super::reviewer::{Reviewer, Section};
 use super::words::Words;
 use crate::review::comment::Channel;
 

@@ -1,9 +1,10 @@
 //! What a text, a check or a reaction says of the review itself. It reads one text at a time and never judges a reviewer's state.
 
 use super::clean::head;
-use super::compile::{Reviewer, Rules, SignalMatch};
+use super::compile::Rules;
 use super::page::Page;
 use super::pattern::Pattern;
+use super::reviewer::{Reviewer, SignalMatch};
 use super::rules::{ClosingIs, SignalIs, VerdictIs};
 use super::words::{Quotes, Words};
 use super::{Closed, Kind, ReplyVerdict, Signal};
