@@ -9,7 +9,7 @@ use regex::Captures;
 
 use super::Kind;
 use super::compile::BadRule;
-use super::pattern::{BadPattern, Group, Pattern, Reading};
+use super::pattern::{BadPattern, Group, Hits, Pattern, Reading};
 use super::rules::{
     CheckRule, ClosingIs, MarkerPlace, MarkerRule, ReactionRule, RequestRule, RuleFile, SectionRule, SignalIs,
     SignalRule, VerdictIs, VerdictRule,
@@ -54,8 +54,8 @@ pub struct Parts {
     pub(super) marks: Marks,
     /// Every pattern that may make a line of a body more than words.
     pub(super) turns: Group,
-    /// The patterns of signals over the text.
-    pub(super) texts: Group,
+    /// The patterns of signals over the text, by channel.
+    texts: [Group; 3],
     pub(super) ends: Group,
     pub(super) titles: Vec<Pattern>,
     pub(super) places: Vec<Pattern>,
@@ -143,14 +143,34 @@ pub(super) struct SignalMatch {
     pub(super) kind: Kind,
     pub(super) channels: Vec<Channel>,
     pub(super) pattern: Option<Pattern>,
-    /// Place of `pattern` in the reviewer's `texts`.
-    pub(super) slot: usize,
+    /// Places of `pattern` in the reviewer's `texts`.
+    slots: [usize; 3],
     pub(super) marker: Option<Pattern>,
     pub(super) summary: Option<Pattern>,
     pub(super) sha: Option<Pattern>,
     pub(super) envelope: Vec<Pattern>,
     pub(super) clears: Option<bool>,
     pub(super) more: bool,
+}
+
+impl SignalMatch {
+    /// Tells whether the rule is asked in a channel.
+    pub(super) fn counts_in(&self, channel: Channel) -> bool {
+        self.channels.is_empty() || self.channels.contains(&channel)
+    }
+
+    /// Tells whether the pattern may fit, by what its group told; false is certain.
+    pub(super) fn may_fit(&self, hits: &Hits, channel: Channel) -> bool {
+        self.pattern.is_none() || hits.may(self.slots[nth(channel)])
+    }
+}
+
+fn nth(channel: Channel) -> usize {
+    match channel {
+        Channel::Inline => 0,
+        Channel::Review => 1,
+        Channel::Conversation => 2,
+    }
 }
 
 #[derive(Debug)]
@@ -175,6 +195,13 @@ pub(super) struct Check {
     pub(super) text: Option<Pattern>,
     pub(super) conclusion: Vec<String>,
     pub(super) is: SignalIs,
+}
+
+impl Parts {
+    /// Returns the patterns of signals that are asked over the text in a channel.
+    pub(super) fn texts_in(&self, channel: Channel) -> &Group {
+        &self.texts[nth(channel)]
+    }
 }
 
 impl Reviewer {
@@ -219,10 +246,14 @@ impl Reviewer {
                 turns.add(p);
             });
         }
-        let mut texts = Group::default();
+        let mut texts: [Group; 3] = Default::default();
         let mut signals: Vec<SignalMatch> = each(&file.signal, |s| signal(from, s))?;
         for s in &mut signals {
-            s.slot = s.pattern.as_ref().map_or(0, |p| texts.add(p));
+            for channel in [Channel::Inline, Channel::Review, Channel::Conversation] {
+                if let Some(pattern) = s.pattern.as_ref().filter(|_| s.counts_in(channel)) {
+                    s.slots[nth(channel)] = texts[nth(channel)].add(pattern);
+                }
+            }
         }
         let closing =
             |c: &super::rules::ClosingRule| Ok(Closing { is: c.is, pattern: regex(from, &c.name, &c.pattern)? });
@@ -335,7 +366,7 @@ fn signal(file: &str, rule: &SignalRule) -> Result<SignalMatch, BadRule> {
         kind: rule.kind.unwrap_or(usual),
         channels: rule.channels.clone(),
         pattern: part(&rule.pattern)?,
-        slot: 0,
+        slots: [0; 3],
         marker: part(&rule.marker)?,
         summary: part(&rule.summary)?,
         sha: part(&rule.sha)?,
