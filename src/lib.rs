@@ -7,7 +7,7 @@
 //! | core | [`review`] | nothing of ours: no files, network, processes, environment, clock or threads |
 //! | ports | [`ports`] | `review` |
 //! | use cases | [`engine`] | `review`, `ports` |
-//! | adapters | [`github`], [`git`], [`store`], [`agent`], [`verify`], [`report`], with [`process`] under them | `review`, `ports`, `process`; never each other |
+//! | adapters | [`github`], [`git`], [`store`], [`agent`], [`verify`], [`report`], [`hook`], with [`process`] under them | `review`, `ports`, `process`; never each other |
 //! | configuration | [`config`] | `review` |
 //! | command line | [`cli`] | everything |
 //!
@@ -31,6 +31,7 @@ pub mod config;
 pub mod engine;
 pub mod git;
 pub mod github;
+pub mod hook;
 pub mod ports;
 pub mod process;
 pub mod report;

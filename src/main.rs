@@ -2,8 +2,14 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    if std::env::args_os().nth(1).is_some_and(|arg| arg == pushback::process::SUPERVISE) {
-        return pushback::process::supervise::main();
+    let mut args = std::env::args_os().skip(1);
+    match args.next() {
+        Some(arg) if arg == pushback::process::SUPERVISE => return pushback::process::supervise::main(),
+        Some(arg) if arg == "hook" && args.eq(["pushed"]) => {
+            pushback::hook::detach::leave();
+            return ExitCode::SUCCESS;
+        }
+        _ => {}
     }
     pushback::process::conceal();
     pushback::cli::main()

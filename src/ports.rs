@@ -10,6 +10,7 @@ use crate::review::brief::PromptView;
 use crate::review::comment::{Channel, Thread};
 use crate::review::diff::FileDiff;
 use crate::review::followup::PlanView;
+use crate::review::gate::publish::{OwnStatus, Standing};
 use crate::review::ids::{FindingId, RepoPath, Sha};
 use crate::review::observation::Observation;
 use crate::review::picture::Picture;
@@ -151,6 +152,14 @@ pub trait Forge {
     fn write(&self, write: &Write) -> Written;
 }
 
+/// The commit statuses of a commit, for a published verdict.
+pub trait StatusBoard {
+    /// Lists the statuses of a context, newest first.
+    fn statuses(&self, sha: &Sha, context: &str) -> Result<Vec<Standing>, ForgeError>;
+    /// Writes one, once.
+    fn set_status(&self, sha: &Sha, context: &str, status: &OwnStatus) -> Written;
+}
+
 /// A failure of git, named.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("could not {what}: {why}")]
@@ -205,6 +214,8 @@ pub struct CommitInfo {
     pub sha: Sha,
     /// Its first parent.
     pub parent: Option<Sha>,
+    /// Name and address of its author.
+    pub author: String,
     /// Its message.
     pub message: String,
 }
@@ -275,7 +286,7 @@ pub struct BriefFiles {
 }
 
 /// What the editor is started with.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Brief {
     /// Round.
     pub round: u32,
@@ -289,6 +300,8 @@ pub struct Brief {
     pub spec: Utf8PathBuf,
     /// Time left in every budget.
     pub time_left: Duration,
+    /// Dollars left of `limits.cost_usd`; `None` where there is no such limit.
+    pub cost_left: Option<f64>,
 }
 
 /// How an editor run ended (`agent-clis.md` §2).
@@ -511,7 +524,7 @@ pub trait Prompter {
 }
 
 /// Something worth telling while a command works.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Event {
     /// One line for people.
     Line(String),
@@ -543,6 +556,8 @@ pub enum Event {
         elapsed: Duration,
         /// Time that it may have in all.
         limit: Duration,
+        /// Dollars left at its start, where money is limited.
+        cost_left: Option<f64>,
         /// What it does.
         doing: String,
     },

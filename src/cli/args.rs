@@ -73,6 +73,9 @@ pub struct Global {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Sets a repository up: finds tests, editors and reviewers, writes `.pushback.toml` after showing it, and trusts it.
+    #[command(after_help = "Example: pushback init --agent-skill --dry-run")]
+    Init(InitArgs),
     /// Runs rounds until nothing P1/P2 is open, or a named stop.
     Run(RunArgs),
     /// Looks once and shows findings, reviewers and gate; writes nothing to the forge.
@@ -93,8 +96,18 @@ pub enum Command {
     Show(IdArgs),
     /// Says which rule gave a finding its severity, and on which text.
     Explain(IdArgs),
+    /// Installs the post-push hook, shows what it did, answers coding agents.
+    Hook(HookArgs),
     /// Classifies review comments from stdin, offline.
     Classify,
+    /// Looks at everything a run needs, from the token's rights to the disk, and says how to mend what is wrong.
+    #[command(
+        after_help = "Exit codes: 0 nothing has to be mended, 2 something has, 1 internal error. Example: pushback doctor --json"
+    )]
+    Doctor,
+    /// Lets this worktree's `.pushback.toml` apply, exactly as it is now; shows it first.
+    #[command(after_help = "Example: pushback trust --dry-run")]
+    Trust(TrustArgs),
     /// Shows the configuration in force.
     Config(ConfigArgs),
     /// Prints a completion script.
@@ -216,6 +229,31 @@ pub struct GateArgs {
     /// Runs the verify commands when this head was not verified here.
     #[arg(long)]
     pub verify: bool,
+    /// Publishes the verdict as a commit status (`gate.status`) on the judged commit, so that a branch rule can require it.
+    #[arg(long)]
+    pub publish: bool,
+}
+
+/// Options of `init`.
+#[derive(Debug, Clone, Default, Args)]
+pub struct InitArgs {
+    /// Agrees without being asked.
+    #[arg(long)]
+    pub yes: bool,
+    /// Installs the post-push hook too, as `pushback hook install` does.
+    #[arg(long)]
+    pub hook: bool,
+    /// Writes a skill for coding agents too, and a paragraph in AGENTS.md.
+    #[arg(long)]
+    pub agent_skill: bool,
+}
+
+/// Options of `trust`.
+#[derive(Debug, Clone, Default, Args)]
+pub struct TrustArgs {
+    /// Agrees without being asked.
+    #[arg(long)]
+    pub yes: bool,
 }
 
 /// A finding.
@@ -224,6 +262,43 @@ pub struct IdArgs {
     /// Finding id, for example `c1234`.
     #[arg(value_name = "ID")]
     pub id: String,
+}
+
+/// Options of `hook`.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "\
+Examples:
+  pushback hook install        from now on every push of a branch is followed by a look at its reviews
+  pushback hook status         where it is installed, which runs there were, where their logs are
+  pushback hook uninstall      everything is as it was before
+
+`hook.mode` says what happens after a push: notify, status or run. `docs/hooks.md` explains all of it.")]
+pub struct HookArgs {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: HookCommand,
+}
+
+/// Commands of `hook`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Subcommand)]
+pub enum HookCommand {
+    /// Installs the post-push hook in this repository; hooks that are there are chained.
+    Install,
+    /// Removes the post-push hook and everything it kept; hooks that were there before are put back.
+    Uninstall,
+    /// Shows where the hook is installed and the runs it started, with their logs.
+    Status,
+    /// Answers a hook call of Claude Code or Codex on stdin: exit 2 shows the findings after a push; on Stop it keeps the agent going once.
+    Agent,
+    /// A push may have happened. Called by the installed hook.
+    #[command(hide = true)]
+    Pushed,
+    /// Decides whether it did, away from the push.
+    #[command(hide = true)]
+    Decide,
+    /// The detached run after a push.
+    #[command(hide = true)]
+    After,
 }
 
 /// Options of `config`.

@@ -2,6 +2,7 @@
 
 use crate::config::layers::BadConfig;
 use crate::engine::EngineError;
+use crate::hook::HookError;
 use crate::ports::{ForgeError, GitError, StoreError};
 
 /// What kind of failure it is; the kind gives the exit code.
@@ -97,6 +98,16 @@ impl From<StoreError> for Failure {
             }
             StoreError::Newer { .. } => Self::usage(message, "use the newer `pushback` that wrote it"),
             StoreError::Held { .. } => Self::new(Kind::Held, message, "wait for it to end, or stop it"),
+        }
+    }
+}
+
+impl From<HookError> for Failure {
+    fn from(error: HookError) -> Self {
+        let message = error.to_string();
+        match error {
+            HookError::Io { .. } => Self::new(Kind::Internal, message, "make the folder writable, then run again"),
+            HookError::Twice { .. } => Self::usage(message, "keep one of the two in the first place, remove the other"),
         }
     }
 }

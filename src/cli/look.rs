@@ -12,16 +12,18 @@ use super::token;
 use crate::agent;
 use crate::agent::prompt::Prompts;
 use crate::config::layers::{Layers, Origin, parse};
+use crate::config::loosen;
 use crate::config::rules;
 use crate::config::settings::Settings;
 use crate::engine::survey::{self, Survey};
 use crate::engine::{Ports, Setup, rounds};
 use crate::github::{Api, Github};
-use crate::ports::{Agent, Event, Forge, Loaded, Reporter, Store};
+use crate::ports::{Agent, Event, Forge, Loaded, Reporter, Store, Worktree as _};
 use crate::process::Supervisor;
 use crate::review::classify::Rules;
+use crate::review::gate::LocalHeads;
 use crate::review::guard::Guard;
-use crate::review::ids::PrRef;
+use crate::review::ids::{PrRef, RepoPath, RepoSlug, Sha};
 use crate::review::observation::Observation;
 use crate::review::summary::Summary;
 use crate::store::{self, FileStore};
@@ -56,21 +58,29 @@ pub(crate) struct Desk {
     pub(crate) obs: Observation,
     /// Things worth telling, for example policy keys that a worktree file cannot set.
     pub(crate) notes: Vec<String>,
+    /// True in a worktree of the program's own.
+    pub(crate) own_tree: bool,
 }
 
 /// Reads the pull request and the configuration that is in force for it.
 pub(crate) fn desk(cx: &Context, command: &str) -> Result<Desk, Failure> {
-    let place = place::place(&cx.global)?;
+    desk_at(cx, command, place::place(&cx.global)?)
+}
+
+/// The same from a place that is known.
+pub(crate) fn desk_at(cx: &Context, command: &str, mut place: Place) -> Result<Desk, Failure> {
     let api = place::connect(&place, &cx.global, cx.clock.clone())?;
     let (meant, obs, force) = read(cx, &place, &api)?;
     let pr = PrRef { host: place.host.clone(), slug: meant.slug.clone(), number: meant.number };
     store::remember_pull(place.tree.common_dir(), &place.host, &place.remote_branch, &meant.slug, meant.number);
-    let Force { settings, rules, guard, notes } = force;
+    let Force { settings, rules, guard, mut notes, default_file } = force;
+    notes.extend(loosened(&place, &api, &meant.slug, &obs, default_file.as_deref()));
     let branch = obs.pr.head_branch.clone();
+    place.settle_on(&branch, obs.pr.head_repo.as_ref());
     let place = Place { tree: place.tree.for_pr(&place.remote, &branch)?, ..place };
     let forge = Github::new(api, pr.clone(), write_gap(cx));
     let store = FileStore::new(place.tree.common_dir(), &place.found.toplevel, pr.clone(), command)?;
-    Ok(Desk { place, pr, settings, rules, guard, prompts: prompts(), forge, store, obs, notes })
+    Ok(Desk { place, pr, settings, rules, guard, prompts: prompts(), forge, store, obs, notes, own_tree: false })
 }
 
 /// What is in force for a pull request, made ready.
@@ -79,6 +89,8 @@ struct Force {
     rules: Rules,
     guard: Guard,
     notes: Vec<String>,
+    /// Text of the default branch's file.
+    default_file: Option<String>,
 }
 
 impl Force {
@@ -87,7 +99,40 @@ impl Force {
         let settings = Settings::from_layers(&layers);
         let rules = rules(&layers)?;
         let guard = guard(&settings)?;
-        Ok(Self { settings, rules, guard, notes })
+        Ok(Self { settings, rules, guard, notes, default_file: default_file.map(str::to_owned) })
+    }
+}
+
+/// Says what the pull request itself changes about the rules it is judged by (R29).
+fn loosened(
+    place: &Place,
+    api: &Api,
+    slug: &RepoSlug,
+    obs: &Observation,
+    default_file: Option<&str>,
+) -> Option<String> {
+    let head = &obs.pr.head;
+    let path = RepoPath::from_git(CONFIG_FILE);
+    let here = |sha: &Sha| place.tree.file_at(sha, &path).ok();
+    let text = |bytes: Option<Vec<u8>>| bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+    let own = match here(head).filter(|_| place.local_head().as_ref() == Some(head)) {
+        Some(bytes) => text(bytes),
+        None => match api.contents(slug, CONFIG_FILE, Some(head.as_str())) {
+            Ok(file) => file,
+            Err(error) => return Some(format!("the pull request's {CONFIG_FILE} could not be read: {error}")),
+        },
+    };
+    if own.as_deref() == default_file {
+        return None;
+    }
+    // A branch that is only behind changes nothing.
+    let base = place.tree.merge_base(&obs.pr.base_sha, head).ok().flatten();
+    if base.and_then(|base| here(&base)).is_some_and(|bytes| text(bytes) == own) {
+        return None;
+    }
+    match loosen::changes(default_file, own.as_deref()) {
+        Ok(changes) => loosen::told(&changes),
+        Err(bad) => Some(format!("{bad}; after the merge no command would run with it")),
     }
 }
 
@@ -215,7 +260,7 @@ fn prompts() -> Prompts {
 /// Compiles the rules, the user's first.
 pub(crate) fn rules(layers: &Layers) -> Result<Rules, Failure> {
     let policy = Settings::from_layers(layers).policy;
-    Rules::compile(rules::builtin(), &rules::user_rules(layers), &rules::overrides(&policy))
+    rules::in_force(&rules::user_rules(layers), &rules::overrides(&policy))
         .map_err(|bad| Failure::usage(bad.to_string(), "mend the pattern; `severity.rule` takes a regular expression"))
 }
 
@@ -226,6 +271,30 @@ fn guard(settings: &Settings) -> Result<Guard, Failure> {
 }
 
 impl Desk {
+    /// Tells whether this worktree is on the pull request's own branch. Only then its HEAD says something about it.
+    pub(crate) fn on_its_branch(&self) -> bool {
+        let pr = &self.obs.pr;
+        let owner = pr.head_repo.as_ref().map(|repo| repo.owner.as_str());
+        self.place.remote_branch == pr.head_branch
+            && owner.is_some_and(|owner| owner.eq_ignore_ascii_case(&self.place.head_owner))
+    }
+
+    /// Returns the branch's heads here and on the remote for a verdict; `None` where this clone knows nothing of it.
+    pub(crate) fn heads(&self, head: &Sha) -> Result<Option<LocalHeads>, Failure> {
+        if self.on_its_branch() {
+            return Ok(Some(rounds::heads(&self.place.tree, head)?));
+        }
+        let pushed_here = self.obs.pr.head_repo.as_ref().is_some_and(|repo| {
+            self.place.slugs.iter().any(|slug| slug.same(repo))
+                && repo.owner.eq_ignore_ascii_case(&self.place.head_owner)
+        });
+        if !pushed_here {
+            return Ok(None);
+        }
+        let remote = self.place.tree.remote_head()?.unwrap_or_else(|| head.clone());
+        Ok(Some(LocalHeads { local: remote.clone(), remote }))
+    }
+
     /// Returns what does not change during a use case.
     pub(crate) fn setup(&self, spec: Option<String>) -> Setup<'_> {
         Setup {
@@ -240,6 +309,7 @@ impl Desk {
             } else {
                 self.obs.pr.head_branch.clone()
             },
+            own_tree: self.own_tree,
             spec,
             spec_paths: self.settings.spec.clone(),
             verify_commands: self.settings.verify.commands.clone(),
@@ -326,18 +396,11 @@ pub(crate) fn config(cx: &Context) -> Result<(Layers, Vec<String>), Failure> {
     Ok((layers, notes))
 }
 
-/// Guesses the test command of a project, for a hint.
-pub(crate) fn suggest_tests(top: &Utf8Path) -> Option<&'static str> {
-    let known = [
-        ("Cargo.toml", "cargo test"),
-        ("package.json", "npm test"),
-        ("pyproject.toml", "pytest"),
-        ("setup.py", "pytest"),
-        ("go.mod", "go test ./..."),
-        ("justfile", "just test"),
-        ("Makefile", "make test"),
-    ];
-    known.iter().find(|(file, _)| top.join(file).is_file()).map(|(_, command)| *command)
+/// Reads the settings that are in force for a place, before its pull request is known.
+pub(crate) fn settings(place: &Place, api: &Api) -> Result<Settings, Failure> {
+    let file = api.contents(&place.slugs[0], CONFIG_FILE, None)?;
+    let (layers, _) = layers(place.tree.common_dir(), &place.found.toplevel, file.as_deref())?;
+    Ok(Settings::from_layers(&layers))
 }
 
 /// One look of a command that only reads: state is saved when the lock is free and nothing came between.

@@ -1,12 +1,17 @@
 //! The command line: arguments in, exit code out. Adapters are built here and nowhere else.
 
 pub mod args;
+mod around;
 mod commands;
+mod event;
 mod failure;
 mod look;
 mod offline;
 mod output;
 mod place;
+mod project;
+mod propose;
+mod starter;
 mod token;
 
 use std::process::ExitCode;
@@ -56,8 +61,11 @@ pub fn main() -> ExitCode {
     }
 }
 
-fn prepared(cli: Cli) -> Result<u8, Failure> {
+fn prepared(mut cli: Cli) -> Result<u8, Failure> {
     logs();
+    if let Command::Gate(_) = cli.command {
+        event::name_pull(&mut cli.global)?;
+    }
     let internal = |why: String| Failure::new(Kind::Internal, why, "run the command again");
     if rustls::crypto::CryptoProvider::get_default().is_none() {
         // Fails only when another one was installed meanwhile, which is as good.

@@ -18,6 +18,9 @@ use crate::store;
 /// The longest a single command waits for a rate limit.
 const MAX_WAIT: std::time::Duration = std::time::Duration::from_secs(60);
 
+/// Pushes of one branch that are tried.
+const AIMS: usize = 3;
+
 /// A worktree and what it is about.
 pub(crate) struct Place {
     /// Worktree.
@@ -36,6 +39,17 @@ pub(crate) struct Place {
     pub(crate) remote_branch: String,
     /// Local branch.
     pub(crate) branch: String,
+    /// Where else the local branch went or may have gone, likeliest first.
+    pub(crate) also: Vec<Aim>,
+}
+
+/// A branch of a remote that the local branch may stand for.
+#[derive(Debug, Clone)]
+pub(crate) struct Aim {
+    remote: String,
+    owner: String,
+    branch: String,
+    slug: Option<RepoSlug>,
 }
 
 /// What is asked of the forge to find the pull request.
@@ -44,6 +58,7 @@ pub(crate) struct Question {
     slugs: Vec<RepoSlug>,
     head_owner: String,
     remote_branch: String,
+    also: Vec<Aim>,
 }
 
 impl Place {
@@ -53,7 +68,28 @@ impl Place {
             slugs: self.slugs.clone(),
             head_owner: self.head_owner.clone(),
             remote_branch: self.remote_branch.clone(),
+            also: self.also.clone(),
         }
+    }
+
+    /// Takes the branch of the pull request that was found, where a push or the branch's own name led to it.
+    pub(crate) fn settle_on(&mut self, branch: &str, repo: Option<&RepoSlug>) {
+        let fits =
+            |aim: &&Aim| aim.branch == branch && repo.is_some_and(|repo| repo.owner.eq_ignore_ascii_case(&aim.owner));
+        if self.remote_branch == branch {
+            return;
+        }
+        if let Some(aim) = self.also.iter().find(fits) {
+            self.remote.clone_from(&aim.remote);
+            self.head_owner.clone_from(&aim.owner);
+            self.remote_branch.clone_from(&aim.branch);
+        }
+    }
+
+    /// Returns every remote and branch that the local branch may have gone to, likeliest first.
+    pub(crate) fn aims(&self) -> Vec<(&str, &str)> {
+        let own = std::iter::once((self.remote.as_str(), self.remote_branch.as_str()));
+        own.chain(self.also.iter().map(|aim| (aim.remote.as_str(), aim.branch.as_str()))).collect()
     }
 
     /// Returns the local branch's commit.
@@ -65,18 +101,49 @@ impl Place {
     }
 }
 
-/// Looks around from the given folder.
-pub(crate) fn place(global: &Global) -> Result<Place, Failure> {
+/// Opens the worktree of the given folder.
+pub(crate) fn worktree(global: &Global) -> Result<GitWorktree, Failure> {
     let dir = global.dir.clone().unwrap_or_else(|| Utf8PathBuf::from("."));
-    let tree = GitWorktree::open(&dir).map_err(|error| {
+    GitWorktree::open(&dir).map_err(|error| {
         Failure::usage(
             format!("{} is not in a git worktree: {}", shown(&dir), error.why),
             "go into the worktree of the branch, or pass `-C DIR`",
         )
-    })?;
+    })
+}
+
+/// Looks around from the given folder.
+pub(crate) fn place(global: &Global) -> Result<Place, Failure> {
+    let tree = worktree(global)?;
     let found = tree.discover()?;
     let (branch, remote_branch) = branch_of(&found, global)?;
     let remote = push_remote(&found, global)?;
+    let mut place = assembled(tree, found, remote, (branch, remote_branch), global)?;
+    place.also = also(&place);
+    Ok(place)
+}
+
+/// Looks around for a push: to this remote or address, to this branch there.
+pub(crate) fn pushed(global: &Global, remote: &str, branch: &str) -> Result<Place, Failure> {
+    let tree = worktree(global)?;
+    let found = tree.discover()?;
+    let remote = tree.remote_for(remote)?.ok_or_else(|| {
+        Failure::usage(format!("{remote} is no remote and no address of a forge"), "push to a remote of the repository")
+    })?;
+    let local = match &found.head {
+        Head::Branch { name, .. } => name.clone(),
+        Head::Detached(_) | Head::Unborn(_) => String::new(),
+    };
+    assembled(tree, found, remote, (local, branch.to_owned()), global)
+}
+
+fn assembled(
+    tree: GitWorktree,
+    found: Discovered,
+    remote: Remote,
+    (branch, remote_branch): (String, String),
+    global: &Global,
+) -> Result<Place, Failure> {
     let slugs = slugs(&found, &remote, global)?;
     let head_owner = remote
         .push_slug
@@ -84,7 +151,28 @@ pub(crate) fn place(global: &Global) -> Result<Place, Failure> {
         .or(remote.slug.as_ref())
         .map_or_else(|| slugs[0].owner.clone(), |slug| slug.owner.clone());
     let host = host(&remote, global)?;
-    Ok(Place { tree, found, host, slugs, remote: remote.name, head_owner, remote_branch, branch })
+    Ok(Place { tree, found, host, slugs, remote: remote.name, head_owner, remote_branch, branch, also: Vec::new() })
+}
+
+/// A branch may have another name there, or have gone to an address: pushes that were seen say so. Its own name is tried
+/// last: it may have been branched off one that it still tracks.
+fn also(place: &Place) -> Vec<Aim> {
+    let pushes = store::recall_pushes(place.tree.common_dir());
+    let own = pushes.into_iter().filter(|push| push.host == place.host && push.local.as_ref() == Some(&place.branch));
+    let seen = own.map(|push| Aim {
+        remote: push.remote,
+        owner: push.slug.owner.clone(),
+        branch: push.branch,
+        slug: Some(push.slug),
+    });
+    let named = (!place.branch.is_empty()).then(|| Aim {
+        remote: place.remote.clone(),
+        owner: place.head_owner.clone(),
+        branch: place.branch.clone(),
+        slug: None,
+    });
+    let other = |aim: &Aim| aim.branch != place.remote_branch || !aim.owner.eq_ignore_ascii_case(&place.head_owner);
+    seen.take(AIMS).chain(named).filter(other).collect()
 }
 
 fn shown(dir: &Utf8Path) -> String {
@@ -254,25 +342,35 @@ pub(crate) fn named(place: &Place, global: &Global) -> Result<Option<Meant>, Fai
     Ok(Some(Meant { slug: place.slugs[0].clone(), number: PrNumber(number) }))
 }
 
-/// Asks the forge which open pull request has this branch as its head.
+/// Asks the forge which open pull request has this branch as its head: where it goes by its configuration, then where it
+/// was seen to go.
 pub(crate) fn find(place: &Question, api: &Api) -> Result<Meant, Failure> {
     let mut ended = None;
-    for slug in &place.slugs {
-        let all = api.pulls_for(slug, &place.head_owner, &place.remote_branch)?;
-        let open: Vec<&Candidate> = all.iter().filter(|pull| pull.state == PrState::Open).collect();
-        match open.as_slice() {
-            [] => ended = ended.or_else(|| all.first().map(|pull| (slug.clone(), pull.number, pull.state))),
-            [one] => return Ok(Meant { slug: slug.clone(), number: one.number }),
-            several => {
-                let list: Vec<String> =
-                    several.iter().map(|pull| format!("#{} (into {})", pull.number, pull.base)).collect();
-                return Err(Failure::usage(
-                    format!("branch `{}` has several open pull requests: {}", place.remote_branch, list.join(", ")),
-                    "name one with `--pr N`",
-                ));
+    let configured =
+        Aim { remote: String::new(), owner: place.head_owner.clone(), branch: place.remote_branch.clone(), slug: None };
+    for aim in std::iter::once(&configured).chain(&place.also) {
+        let new = |slug: &&RepoSlug| !place.slugs.iter().any(|known| known.same(slug));
+        for slug in place.slugs.iter().chain(aim.slug.as_ref().filter(new)) {
+            let all = api.pulls_for(slug, &aim.owner, &aim.branch)?;
+            let open: Vec<&Candidate> = all.iter().filter(|pull| pull.state == PrState::Open).collect();
+            match open.as_slice() {
+                [] => ended = ended.or_else(|| all.first().map(|pull| (slug.clone(), pull.number, pull.state))),
+                [one] => return Ok(Meant { slug: slug.clone(), number: one.number }),
+                several => {
+                    let list: Vec<String> =
+                        several.iter().map(|pull| format!("#{} (into {})", pull.number, pull.base)).collect();
+                    return Err(Failure::usage(
+                        format!("branch `{}` has several open pull requests: {}", aim.branch, list.join(", ")),
+                        "name one with `--pr N`",
+                    ));
+                }
             }
         }
     }
+    Err(none(place, ended))
+}
+
+fn none(place: &Question, ended: Option<(RepoSlug, PrNumber, PrState)>) -> Failure {
     let known: Vec<String> = place.slugs.iter().map(ToString::to_string).collect();
     let mut why = format!(
         "branch `{}` of {} has no open pull request in {}",
@@ -284,5 +382,5 @@ pub(crate) fn find(place: &Question, api: &Api) -> Result<Meant, Failure> {
         let state = if state == PrState::Merged { "merged" } else { "closed" };
         why.push_str(&format!("; {slug}#{number} is {state}"));
     }
-    Err(Failure::new(Kind::Usage, why, "push the branch and open one (`gh pr create`), or name one with `--pr N`"))
+    Failure::new(Kind::Usage, why, "push the branch and open one (`gh pr create`), or name one with `--pr N`")
 }

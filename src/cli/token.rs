@@ -40,6 +40,12 @@ fn from_gh(host: &str) -> Option<String> {
     (output.status.success() && !text.is_empty()).then_some(text)
 }
 
+/// Says where the token comes from, without showing it; `None` when there is none.
+pub(crate) fn origin(host: &str) -> Option<String> {
+    let named = std::iter::once(OWN).chain(variables(host)).find(|name| variable(name).is_some());
+    named.map(str::to_owned).or_else(|| from_gh(host).map(|_| format!("gh auth token --hostname {host}")))
+}
+
 /// Makes the source for a host. `own_base` is false when the API base was set by hand for another host:
 /// then only our own variable is used.
 pub(crate) fn source(host: &str, own_base: bool) -> TokenSource {

@@ -160,7 +160,7 @@ pub const KEYS: &[Key] = &[
         "hook.mode",
         OneOf(&["notify", "status", "run"]),
         "\"notify\"",
-        "What the post-push hook is to do; this version installs no hook.",
+        "What the post-push hook does: `notify` waits for the reviewers and tells what came back, `status` looks once, `run` starts a run in a worktree of its own.",
     ),
 ];
 

@@ -2,5 +2,6 @@
 
 pub mod keys;
 pub mod layers;
+pub mod loosen;
 pub mod rules;
 pub mod settings;

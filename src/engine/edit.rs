@@ -111,6 +111,7 @@ fn prepare(
         decisions,
         spec,
         time_left: left,
+        cost_left: (limits.cost_usd > 0.0).then(|| (limits.cost_usd - summary.used.cost_usd).max(0.0)),
     })
 }
 

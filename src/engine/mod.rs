@@ -6,6 +6,7 @@ mod briefing;
 mod edit;
 mod followup;
 mod post;
+pub mod publish;
 mod push;
 mod recover;
 mod reprove;
@@ -74,6 +75,8 @@ pub struct Setup<'a> {
     pub pr: PrRef,
     /// Local branch that stands for its head.
     pub branch: String,
+    /// True in a worktree of the program's own, where HEAD is on no branch.
+    pub own_tree: bool,
     /// Spec given by the caller; the description and its issues otherwise.
     pub spec: Option<String>,
     /// Spec files at the head.

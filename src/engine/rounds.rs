@@ -146,8 +146,7 @@ fn run_observed(run: &mut Run<'_>, obs: Observation) -> Result<RunEnd, EngineErr
     outbox::revive(&mut summary);
     followup_plans::revive(&mut summary);
     if run.request.more > 0 {
-        summary.used.rounds = 0;
-        summary.reset_at_round = summary.round;
+        summary.restart_rounds();
     }
     summary.pr.head = obs.pr.head.clone();
     let facts = ports.tree.facts()?;
@@ -210,8 +209,7 @@ impl Run<'_> {
             | StopReason::EditorUnavailable => return Ok(false),
             // Success starts the count of rounds anew.
             StopReason::Settled => {
-                summary.used.rounds = 0;
-                summary.reset_at_round = summary.round;
+                summary.restart_rounds();
             }
             StopReason::WaitingReviewer
             | StopReason::WaitingCi
@@ -472,7 +470,9 @@ impl Run<'_> {
         if self.blind > BLIND_WAITS {
             return Ok(Some(Next::End(Ending::new(reason, what, "run again later"))));
         }
-        self.ports.reporter.tell(Event::Waiting { what: what.to_owned(), until });
+        // A moment that is over tells nobody anything.
+        let ahead = until.filter(|until| *until > self.ports.clock.now());
+        self.ports.reporter.tell(Event::Waiting { what: what.to_owned(), until: ahead });
         let mut pause = self.pause.min(left.unwrap_or(Duration::MAX));
         if let Some(until) = until {
             let due = Duration::try_from(until.duration_since(self.ports.clock.now())).unwrap_or(self.setup.poll_min);

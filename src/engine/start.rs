@@ -80,6 +80,7 @@ fn clean(facts: &LocalFacts, setup: &Setup<'_>) -> Result<(), EngineError> {
         return Err(EngineError::usage(format!("a {operation} is under way"), "finish or abort it first"));
     }
     match &facts.branch {
+        None if setup.own_tree => {}
         None => {
             let mend = format!("check the branch out: `git switch {}`", setup.branch);
             return Err(EngineError::usage("HEAD is detached", mend));

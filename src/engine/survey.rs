@@ -22,7 +22,7 @@ use crate::review::status::Status;
 use crate::review::step::BlockState;
 use crate::review::summary::{Entry, Pending, Proof, RoundOutcome, Summary};
 use crate::review::verdict::ReviewersVerdict;
-use crate::review::{description, outbox, trust};
+use crate::review::{commit, description, outbox, trust};
 
 /// Changed files in which a moved block is looked for.
 const MOVED_INTO: usize = 200;
@@ -93,6 +93,9 @@ pub fn digest(
     depth: Depth,
 ) -> Result<Survey, EngineError> {
     let notes = trust::notes(&obs, setup.rules, setup.policy);
+    if by_a_person(ports, summary, &obs.pr.head)? {
+        summary.restart_rounds();
+    }
     push::pushed_rounds(ports, summary, &obs.pr.head)?;
     committed_plans(ports, summary, &obs)?;
     prove_fixes(ports, summary, &obs)?;
@@ -119,6 +122,21 @@ pub fn digest(
     let reviewers = judge_reviewers(setup, summary, &obs, &notes, Proofs::Run);
     let block = block_state(summary, &obs);
     Ok(Survey { obs, notes, reviewers, block, untrusted: again.untrusted, depth, located })
+}
+
+/// Tells whether the head moved by a commit that a person made. What cannot be read here resets nothing.
+fn by_a_person(ports: &Ports<'_>, summary: &Summary, head: &Sha) -> Result<bool, EngineError> {
+    let Some(last) = summary.heads.last().map(|last| &last.sha).filter(|last| *last != head) else {
+        return Ok(false);
+    };
+    if our_commits(summary).contains(head) || summary.heads.iter().any(|known| known.sha == *head) {
+        return Ok(false);
+    }
+    if !ports.tree.fetch(last)? || !ports.tree.fetch(head)? {
+        return Ok(false);
+    }
+    let new = ports.tree.commits(last, head)?;
+    Ok(new.iter().any(|made| commit::by_person(&made.author, &made.message)))
 }
 
 /// Judges the reviewers on a reading.

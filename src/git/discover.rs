@@ -76,10 +76,10 @@ pub struct Discovered {
 }
 
 /// git's configuration by key, values in order; sections and names are lower case, subsections as written.
-struct Config(BTreeMap<String, Vec<String>>);
+pub(super) struct Config(BTreeMap<String, Vec<String>>);
 
 impl Config {
-    fn parse(data: &[u8]) -> Self {
+    pub(super) fn parse(data: &[u8]) -> Self {
         let mut map: BTreeMap<String, Vec<String>> = BTreeMap::new();
         for entry in data.split(|b| *b == 0).filter(|e| !e.is_empty()) {
             let text = String::from_utf8_lossy(entry);
@@ -98,9 +98,14 @@ impl Config {
         self.0.get(key)?.first().map(String::as_str).filter(|v| !v.is_empty())
     }
 
-    fn remote_names(&self) -> Vec<String> {
+    pub(super) fn remote_names(&self) -> Vec<String> {
         let names = self.0.keys().filter_map(|k| k.strip_prefix("remote.")?.strip_suffix(".url"));
         names.map(str::to_owned).collect()
+    }
+
+    /// Returns every value of a key.
+    pub(super) fn all(&self, key: &str) -> &[String] {
+        self.0.get(key).map(Vec::as_slice).unwrap_or_default()
     }
 
     /// Applies the longest fitting `insteadOf`.
@@ -123,8 +128,7 @@ pub fn discover(dir: &Utf8Path) -> Result<Discovered, GitError> {
 impl GitWorktree {
     /// Tells what this worktree is about.
     pub fn discover(&self) -> Result<Discovered, GitError> {
-        let data = self.git.call("read the configuration").args(["config", "--list", "-z"]).ok()?;
-        let config = Config::parse(&data);
+        let config = self.config()?;
         let head = self.head()?;
         let remotes: Vec<Remote> = config.remote_names().iter().filter_map(|n| remote(&config, n)).collect();
         let branch = match &head {
@@ -143,6 +147,11 @@ impl GitWorktree {
             remote_branch,
             pull,
         })
+    }
+
+    pub(super) fn config(&self) -> Result<Config, GitError> {
+        let data = self.git.call("read the configuration").args(["config", "--list", "-z"]).ok()?;
+        Ok(Config::parse(&data))
     }
 
     fn head(&self) -> Result<Head, GitError> {
@@ -220,7 +229,7 @@ fn same_place(a: &Remote, b: &Remote) -> bool {
 }
 
 /// A branch may name an address in place of a remote; one with credentials is not used.
-fn address_as_remote(config: &Config, text: &str) -> Option<Remote> {
+pub(super) fn address_as_remote(config: &Config, text: &str) -> Option<Remote> {
     let (host, slug) = identity(config, text);
     (slug.is_some() && without_userinfo(text) == text).then(|| Remote {
         name: text.to_owned(),
@@ -232,7 +241,7 @@ fn address_as_remote(config: &Config, text: &str) -> Option<Remote> {
     })
 }
 
-fn remote(config: &Config, name: &str) -> Option<Remote> {
+pub(super) fn remote(config: &Config, name: &str) -> Option<Remote> {
     let url = config.first(&format!("remote.{name}.url"))?;
     let (host, slug) = identity(config, url);
     let push = config.first(&format!("remote.{name}.pushurl")).and_then(|u| identity(config, u).1);

@@ -6,6 +6,7 @@ mod aside;
 mod commit;
 mod diff;
 pub mod discover;
+mod hooks;
 mod picture;
 mod read;
 mod remote;
@@ -22,6 +23,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use secrecy::SecretString;
 
 pub use discover::{Discovered, Head, PushTarget, Remote, discover};
+pub use hooks::{HookFacts, Landed, LogTail};
 
 use crate::ports::{CommitInfo, GitError, LocalFacts, Pushed, Replayed, Worktree};
 use crate::review::diff::FileDiff;

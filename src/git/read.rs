@@ -180,16 +180,17 @@ impl GitWorktree {
     pub(super) fn commits_between(&self, after: &Sha, to: &Sha) -> Result<Vec<CommitInfo>, GitError> {
         let what = format!("list the commits from {} to {}", after.short(), to.short());
         let not_after = format!("^{after}");
-        let format = "--format=tformat:%H %P%n%B%x00";
+        let format = "--format=tformat:%H %P%n%an <%ae>%n%B%x00";
         let args = ["log", "--no-show-signature", "--no-color", format, "--end-of-options", to.as_str(), &not_after];
         let data = self.git.call(&what).args(args).ok()?;
         let commit = |entry: &[u8]| {
             let text = String::from_utf8_lossy(entry).into_owned();
-            let (ids, message) = text.trim_start_matches('\n').split_once('\n')?;
+            let (ids, rest) = text.trim_start_matches('\n').split_once('\n')?;
+            let (author, message) = rest.split_once('\n')?;
             let mut ids = ids.split(' ');
             let sha = Sha::parse(ids.next()?).ok()?;
             let parent = ids.next().and_then(|id| Sha::parse(id).ok());
-            Some(CommitInfo { sha, parent, message: message.to_owned() })
+            Some(CommitInfo { sha, parent, author: author.to_owned(), message: message.to_owned() })
         };
         Ok(data.split(|byte| *byte == 0).filter_map(commit).collect())
     }
@@ -203,6 +204,26 @@ impl GitWorktree {
             None => Ok(None),
             Some(id) => Sha::parse(&String::from_utf8_lossy(id)).map(Some).map_err(|e| failed(what, e.to_string())),
         }
+    }
+
+    /// Tells the formats of objects (`sha1`, `sha256`) and refs (`files`, `reftable`).
+    pub fn formats(&self) -> Result<(String, String), GitError> {
+        let read = |key: &str, default: &str| -> Result<String, GitError> {
+            let args = ["config", "--default", default, "--get", key];
+            let data = self.git.call("read the repository's formats").args(args).ok()?;
+            Ok(String::from_utf8_lossy(&data).trim().to_lowercase())
+        };
+        Ok((read("extensions.objectFormat", "sha1")?, read("extensions.refStorage", "files")?))
+    }
+
+    /// Reads a text file as the default branch had it when it was fetched last; `None` when that cannot be told.
+    pub fn default_branch_file(&self, path: &str) -> Option<String> {
+        let refs = ["refs/remotes/origin/HEAD", "refs/remotes/origin/main", "refs/remotes/origin/master"];
+        let read = |name: &&str| {
+            let what = "read a file of the default branch";
+            self.git.call(what).args(["cat-file", "blob", &format!("{name}:{path}")]).ok().ok()
+        };
+        String::from_utf8(refs.iter().find_map(read)?).ok()
     }
 
     pub(super) fn blob_at(&self, sha: &Sha, path: &RepoPath) -> Result<Option<Vec<u8>>, GitError> {

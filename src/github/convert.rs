@@ -245,6 +245,16 @@ pub(crate) fn protect(rules: &mut BranchRules, protection: &wire::Protection) {
     }
 }
 
+/// Adds what a protected branch tells everybody. Whether it requires resolved threads is not part of that.
+pub(crate) fn protected(rules: &mut BranchRules, info: &wire::BranchInfo, why: &str) {
+    if !info.protected {
+        return;
+    }
+    let checks = info.protection.as_ref().and_then(|protection| protection.required_status_checks.clone());
+    protect(rules, &wire::Protection { required_status_checks: checks, required_conversation_resolution: None });
+    rules.resolve_unread = Some(why.to_owned());
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;

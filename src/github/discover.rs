@@ -1,13 +1,15 @@
 //! What the command line asks before it knows the pull request: the repository, the branch's pull requests, a file of
 //! the default branch, the token's rights. Decides nothing about which pull request is meant.
 
+use std::collections::BTreeSet;
+
 use super::facts::repo;
 use super::fault::{Fault, tame};
 use super::rest::{Api, part};
 use super::wire;
 use crate::ports::ForgeError;
 use crate::review::comment::Author;
-use crate::review::ids::{PrNumber, RepoSlug, Sha};
+use crate::review::ids::{Login, PrNumber, RepoSlug, Sha};
 use crate::review::observation::PrState;
 
 /// A repository as the token sees it.
@@ -104,6 +106,11 @@ impl Api {
         // Some servers ignore a filter they do not understand.
         let on = pages.into_iter().flatten().filter(|pull| pull.base.name == branch && pull.state == "open");
         Ok(on.map(|pull| pull.number).collect())
+    }
+
+    /// Learns which bots wrote on the repository's last ten pull requests, and how many pull requests there were.
+    pub fn newest_bots(&self, slug: &RepoSlug) -> Result<(usize, BTreeSet<Login>), ForgeError> {
+        told(slug, self.ask_recent_bots(slug))
     }
 
     /// Reads a text file at a branch or commit, else at the default branch; `None` when it is not there.

@@ -20,6 +20,8 @@ use crate::review::observation::{BranchRules, Check, Permission, Reaction, Readi
 const ACCOUNT_AGE: Duration = Duration::from_secs(86_400);
 const BOTS_AGE: Duration = Duration::from_secs(86_400);
 const PERMISSION_AGE: Duration = Duration::from_secs(600);
+/// The one app whose runs belong to workflows.
+const ACTIONS: &str = "github-actions";
 
 /// The checks of a commit, and the oldest sign that it was there.
 #[derive(Debug)]
@@ -120,22 +122,61 @@ impl Api {
         let started = runs.iter().flatten().filter_map(|run| run.started_at);
         let oldest = started.chain(statuses.iter().flatten().filter_map(|status| status.created_at)).min();
         let reading = match (runs, statuses) {
-            (Ok(runs), Ok(statuses)) => Reading::Known(checks_of(runs, statuses)),
+            (Ok(runs), Ok(statuses)) => {
+                let workflows = self.workflows(slug, sha, &runs)?;
+                Reading::Known(checks_of(runs, statuses, &workflows))
+            }
             (Err(one), Err(other)) => Reading::Unknown(format!("{one}; {other}")),
             (Err(why), Ok(_)) | (Ok(_), Err(why)) => Reading::Unknown(why),
         };
         Ok(Checks { reading, oldest })
     }
 
+    /// Learns which workflow the runs of one app and name are of, where several suites have such runs: only then it
+    /// matters, because the newer run of the same workflow replaces the older one. Where that cannot be read, each suite
+    /// stands for itself: a later success hides no failure.
+    fn workflows(&self, slug: &RepoSlug, sha: &Sha, runs: &[wire::CheckRun]) -> Result<BTreeMap<u64, String>, Fault> {
+        let mut suites: BTreeMap<(u64, &str), BTreeSet<u64>> = BTreeMap::new();
+        for run in runs {
+            let app = run.app.as_ref().filter(|app| app.slug.as_deref() == Some(ACTIONS));
+            if let (Some(app), Some(suite)) = (app, suite(run)) {
+                suites.entry((app.id, &run.name)).or_default().insert(suite);
+            }
+        }
+        let unclear: BTreeSet<u64> = suites.into_values().filter(|of| of.len() > 1).flatten().collect();
+        if unclear.is_empty() {
+            return Ok(BTreeMap::new());
+        }
+        let path = format!("{}/actions/runs?head_sha={sha}&per_page=100", repo(slug));
+        let told = match hidden(self.list::<wire::WorkflowRuns>(&path), "workflow runs")? {
+            Ok(seen) => Ok(seen.value.into_iter().flat_map(|page| page.workflow_runs).collect::<Vec<_>>()),
+            Err(why) => Err(why),
+        };
+        let name = |id: u64| match &told {
+            Ok(all) => {
+                let run = all.iter().find(|run| run.check_suite_id == Some(id));
+                let name = run.and_then(|run| run.path.clone().or_else(|| run.name.clone()));
+                name.unwrap_or_else(|| format!("suite {id}"))
+            }
+            Err(why) => format!("suite {id}; {why}"),
+        };
+        Ok(unclear.into_iter().map(|id| (id, name(id))).collect())
+    }
+
     /// Reads what rulesets and classic protection require of a branch.
     pub(crate) fn rules(&self, slug: &RepoSlug, branch: &str) -> Result<Reading<BranchRules>, Fault> {
         let (repo, branch) = (repo(slug), part(branch));
-        let (sets, classic) = thread::scope(|scope| {
+        let (sets, classic, public) = thread::scope(|scope| {
             let sets =
                 scope.spawn(|| self.list::<Vec<wire::Rule>>(&format!("{repo}/rules/branches/{branch}?per_page=100")));
+            let public = scope.spawn(|| self.one::<wire::BranchInfo>(&format!("{repo}/branches/{branch}")));
             let classic = self.one::<wire::Protection>(&format!("{repo}/branches/{branch}/protection"));
-            (joined(sets), classic)
+            (joined(sets), classic, joined(public))
         });
+        let public = match public {
+            Err(fault) if fault.hides("the branch").is_none() => return Err(fault),
+            hidden_or_read => hidden_or_read.ok(),
+        };
         let (mut rules, sets_read) = match sets {
             Ok(seen) => (convert::rules(&seen.value.concat()), true),
             Err(Fault::NotThere { .. }) => (BranchRules::default(), false),
@@ -146,10 +187,13 @@ impl Api {
         };
         match classic {
             Ok(seen) => convert::protect(&mut rules, &seen.value),
-            Err(Fault::NotThere { message, .. }) if sets_read || message.contains("not protected") => {}
-            Err(fault) => match fault.hides("branch protection") {
-                Some(why) => return Ok(Reading::Unknown(why)),
-                None => return Err(fault),
+            Err(Fault::NotThere { message, .. }) if message.contains("not protected") => {}
+            // The settings are for administrators; the branch itself tells everybody which checks it requires.
+            Err(fault) => match (fault.hides("branch protection"), public) {
+                (None, _) => return Err(fault),
+                (Some(why), Some(seen)) => convert::protected(&mut rules, &seen.value, &why),
+                (Some(_), None) if sets_read && matches!(fault, Fault::NotThere { .. }) => {}
+                (Some(why), None) => return Ok(Reading::Unknown(why)),
             },
         }
         rules.checks.sort();
@@ -171,7 +215,7 @@ impl Api {
             return Reading::Known(known);
         }
         match self.ask_recent_bots(slug) {
-            Ok(bots) => {
+            Ok((_, bots)) => {
                 self.keep(&name, &bots);
                 Reading::Known(bots)
             }
@@ -179,7 +223,8 @@ impl Api {
         }
     }
 
-    fn ask_recent_bots(&self, slug: &RepoSlug) -> Result<BTreeSet<Login>, Fault> {
+    /// Asks which bots wrote on the last ten pull requests, and how many pull requests that were.
+    pub(crate) fn ask_recent_bots(&self, slug: &RepoSlug) -> Result<(usize, BTreeSet<Login>), Fault> {
         let repo = repo(slug);
         let newest = format!("{repo}/pulls?state=all&sort=created&direction=desc&per_page=10");
         let pulls = self.one::<Vec<wire::Listed>>(&newest)?.value;
@@ -193,13 +238,22 @@ impl Api {
         let found = parallel(places.collect(), 20, |place| self.one::<Vec<wire::Elsewhere>>(&place))?;
         let users = found.iter().flat_map(|seen| &seen.value).filter_map(|comment| comment.user.as_ref());
         let authors = users.map(convert::author);
-        Ok(authors.filter(|author| author.kind == AccountKind::Bot).map(|author| author.login).collect())
+        let bots = authors.filter(|author| author.kind == AccountKind::Bot).map(|author| author.login).collect();
+        Ok((pulls.len(), bots))
     }
 }
 
-fn checks_of(runs: Vec<wire::CheckRun>, statuses: Vec<wire::Status>) -> Vec<Check> {
+fn suite(run: &wire::CheckRun) -> Option<u64> {
+    run.check_suite.and_then(|suite| suite.id)
+}
+
+fn checks_of(runs: Vec<wire::CheckRun>, statuses: Vec<wire::Status>, workflows: &BTreeMap<u64, String>) -> Vec<Check> {
     let runs: BTreeMap<u64, wire::CheckRun> = runs.into_iter().map(|run| (run.id, run)).collect();
-    runs.values().map(convert::check_run).chain(statuses.iter().map(convert::status)).collect()
+    let check = |run: &wire::CheckRun| Check {
+        workflow: suite(run).and_then(|id| workflows.get(&id)).cloned(),
+        ..convert::check_run(run)
+    };
+    runs.values().map(check).chain(statuses.iter().map(convert::status)).collect()
 }
 
 /// Returns the path of a repository.

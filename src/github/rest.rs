@@ -78,6 +78,12 @@ impl Sheet for wire::CheckRuns {
     }
 }
 
+impl Sheet for wire::WorkflowRuns {
+    fn count(&self) -> usize {
+        self.workflow_runs.len()
+    }
+}
+
 impl Sheet for wire::Combined {
     fn count(&self) -> usize {
         self.statuses.len()

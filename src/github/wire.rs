@@ -190,6 +190,24 @@ pub(crate) struct CheckRun {
     pub(crate) details_url: Option<String>,
     pub(crate) app: Option<App>,
     pub(crate) output: Option<Output>,
+    pub(crate) check_suite: Option<Suite>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Suite {
+    pub(crate) id: Option<u64>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct WorkflowRuns {
+    pub(crate) workflow_runs: Vec<WorkflowRun>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct WorkflowRun {
+    pub(crate) check_suite_id: Option<u64>,
+    pub(crate) path: Option<String>,
+    pub(crate) name: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -246,6 +264,18 @@ pub(crate) struct RuleCheck {
 pub(crate) struct Protection {
     pub(crate) required_status_checks: Option<ProtectedChecks>,
     pub(crate) required_conversation_resolution: Option<Switch>,
+}
+
+/// A branch as everybody who may read the repository sees it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct BranchInfo {
+    pub(crate) protected: bool,
+    pub(crate) protection: Option<PublicProtection>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct PublicProtection {
+    pub(crate) required_status_checks: Option<ProtectedChecks>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -39,6 +39,14 @@ pub struct Envelope<T: Serialize> {
     pub more: T,
 }
 
+impl<T: Serialize> Envelope<T> {
+    /// Wraps the answer of a command that is about no pull request.
+    pub fn of(command: &'static str, exit: u8, next: &str, more: T) -> Self {
+        let (schema_version, next) = (SCHEMA_VERSION, next.to_owned());
+        Self { schema_version, command, exit, pr: None, next, retry_after_s: None, error: None, more }
+    }
+}
+
 /// An error.
 #[derive(Debug, Clone, Serialize)]
 pub struct ErrorView {
@@ -168,6 +176,33 @@ pub struct StatusView {
     pub used: UsedView,
     /// Notices worth a look: untrusted comments, a loosened gate, unknown notices.
     pub notes: Vec<String>,
+}
+
+/// What `gate` adds.
+#[derive(Debug, Clone, Serialize)]
+pub struct GateView {
+    /// The same as `status`.
+    #[serde(flatten)]
+    pub status: StatusView,
+    /// The published commit status; null without `--publish`.
+    pub published: Option<PublishedView>,
+}
+
+/// A commit status that stands for a verdict.
+#[derive(Debug, Clone, Serialize)]
+pub struct PublishedView {
+    /// Commit.
+    pub sha: String,
+    /// Context.
+    pub context: String,
+    /// `success`, `failure`, `error` or `pending`.
+    pub state: &'static str,
+    /// Its one line.
+    pub description: String,
+    /// Whether it stands there now.
+    pub written: bool,
+    /// Why not.
+    pub why: String,
 }
 
 /// What `run` adds.
@@ -349,6 +384,97 @@ pub struct ExplainView {
     pub finding: Finding,
     /// Why it has its severity, in words.
     pub explanation: Vec<String>,
+}
+
+/// What `trust` adds.
+#[derive(Debug, Clone, Serialize)]
+pub struct TrustView {
+    /// The file.
+    pub path: String,
+    /// SHA-256 of its content.
+    pub hash: String,
+    /// Whether exactly this content is trusted now.
+    pub trusted: bool,
+    /// Keys of it that never apply from a worktree.
+    pub ignored: Vec<String>,
+}
+
+/// A file that a command wants to write.
+#[derive(Debug, Clone, Serialize)]
+pub struct FileView {
+    /// Path below the top of the worktree.
+    pub path: String,
+    /// `create`, `update` or `none`.
+    pub change: &'static str,
+    /// The change as a unified diff.
+    pub diff: String,
+}
+
+/// What `init` adds.
+#[derive(Debug, Clone, Serialize)]
+pub struct InitView {
+    /// Host, owner and repository.
+    pub repository: Option<String>,
+    /// Open pull request of the branch.
+    pub pull_request: Option<String>,
+    /// Its base, else the default branch.
+    pub base: Option<String>,
+    /// Test commands, likeliest first.
+    pub tests: Vec<TestsView>,
+    /// Editors on the PATH.
+    pub agents: Vec<AgentView>,
+    /// Review bots seen on the last pull requests; null where that could not be read.
+    pub reviewers: Option<Vec<String>>,
+    /// Files with their changes.
+    pub files: Vec<FileView>,
+    /// Whether anything was written.
+    pub written: bool,
+    /// Whether the configuration file is trusted here.
+    pub trusted: bool,
+    /// What could not be told, or has to be done.
+    pub notes: Vec<String>,
+}
+
+/// A test command.
+#[derive(Debug, Clone, Serialize)]
+pub struct TestsView {
+    /// Shell line.
+    pub command: String,
+    /// File it was told from.
+    pub because: String,
+}
+
+/// An editor.
+#[derive(Debug, Clone, Serialize)]
+pub struct AgentView {
+    /// Name.
+    pub name: &'static str,
+    /// Version; null when it tells none.
+    pub version: Option<String>,
+    /// Variable or file in which a login was seen; null proves nothing.
+    pub login: Option<String>,
+}
+
+/// What `doctor` adds.
+#[derive(Debug, Clone, Serialize)]
+pub struct DoctorView {
+    /// One entry for everything that was looked at.
+    pub checks: Vec<CheckView>,
+    /// Editors on the PATH.
+    pub agents: Vec<AgentView>,
+}
+
+/// One thing that was looked at.
+#[derive(Debug, Clone, Serialize)]
+pub struct CheckView {
+    /// What: `git`, `repository`, `token`, `right`, `agent` …
+    pub check: &'static str,
+    /// Good, to be mended, or not to be told.
+    pub ok: Option<bool>,
+    /// What was found.
+    pub found: String,
+    /// The mend; empty when there is nothing to mend.
+    pub mend: String,
 }
 
 /// Nothing.

@@ -192,8 +192,7 @@ impl Order<'_, '_> {
             Command::Accept { reason } => self.accept(entry, reason, out),
             Command::Retry => {
                 if self.retry(entry, out) {
-                    summary.used.rounds = 0;
-                    summary.reset_at_round = summary.round;
+                    summary.restart_rounds();
                 }
                 Ok(())
             }

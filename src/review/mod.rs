@@ -12,6 +12,7 @@ pub mod code;
 pub mod comeback;
 pub mod commands;
 pub mod comment;
+pub mod commit;
 pub mod compose;
 pub mod decision;
 pub mod description;

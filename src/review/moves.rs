@@ -44,8 +44,8 @@ impl Summary {
             restored: Vec::new(),
             reset_at_round: 0,
             commands_heard: Vec::new(),
-            drafts: Default::default(),
             commands: Vec::new(),
+            drafts: Default::default(),
             extra: Map::new(),
         }
     }

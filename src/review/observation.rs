@@ -166,6 +166,8 @@ pub struct BranchRules {
     pub checks: Vec<RequiredCheck>,
     /// All conversations must be resolved.
     pub resolve_threads: bool,
+    /// Why it could not be read whether conversations must be resolved; only where `resolve_threads` is false.
+    pub resolve_unread: Option<String>,
     /// The branch must be up to date with its base.
     pub up_to_date: bool,
 }

@@ -111,8 +111,8 @@ pub(crate) fn summary(entries: Vec<Entry>) -> Summary {
         restored: Vec::new(),
         reset_at_round: 0,
         commands_heard: Vec::new(),
-        drafts: Default::default(),
         commands: Vec::new(),
+        drafts: Default::default(),
         extra: serde_json::Map::new(),
     }
 }

@@ -723,13 +723,21 @@ pub struct Summary {
     /// Comments taken into account as thread commands.
     #[serde(default)]
     pub commands_heard: Vec<u64>,
-    /// What a person chose at the keyboard and has not carried out yet.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub drafts: BTreeMap<FindingId, Choice>,
     /// The thread commands among them, oldest first, with what came of each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub commands: Vec<CommandRecord>,
+    /// What a person chose at the keyboard and has not carried out yet.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub drafts: BTreeMap<FindingId, Choice>,
     /// Fields of a later minor version, kept.
     #[serde(flatten)]
     pub extra: Map<String, Value>,
+}
+
+impl Summary {
+    /// Starts the count of rounds anew (R20): somebody moved on.
+    pub fn restart_rounds(&mut self) {
+        self.used.rounds = 0;
+        self.reset_at_round = self.round;
+    }
 }

@@ -18,7 +18,7 @@ use rustix::fs::OFlags;
 use atomic::{Durable, io, private_dir};
 pub use ledger::{Consent, consent, content_hash, give_consent, is_trusted, trust};
 pub use lock::Holder;
-pub use pulls::{recall_pull, remember_pull, repo_cache};
+pub use pulls::{SeenPush, recall_pull, recall_pushes, remember_pull, remember_push, repo_cache};
 
 use crate::ports::{BriefFiles, Held, Loaded, Store, StoreError};
 use crate::review::ids::{PrRef, RepoSlug};

@@ -1,14 +1,16 @@
-//! What is remembered to save round trips: which pull request a branch had, what the last reading showed. Hints, never proofs.
+//! What is remembered to save round trips: which pull request a branch had, where local branches were pushed to whose
+//! branch has another name or another address there, what the last reading showed. Hints, never proofs.
 
 use std::collections::BTreeMap;
 
 use camino::{Utf8Path, Utf8PathBuf};
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::atomic::{Durable, private_dir, read, replace};
 use super::{FileStore, make_dirs, repo_dir, root_dir};
 use crate::ports::StoreError;
-use crate::review::ids::{PrNumber, RepoSlug};
+use crate::review::ids::{PrNumber, RepoSlug, Sha};
 use crate::review::next::{GLANCE_VERSION, Glance};
 
 /// Branches remembered.
@@ -45,6 +47,52 @@ pub fn remember_pull(common_dir: &Utf8Path, host: &str, branch: &str, slug: &Rep
     pulls.0.insert(branch.to_owned(), (slug.clone(), number));
     let Ok(text) = serde_json::to_vec(&pulls) else { return };
     let path = path(common_dir, host);
+    let _ = make_dirs(common_dir, path.parent().unwrap_or(&path)).and_then(|()| replace(&path, &text, Durable::No));
+}
+
+/// A push that was seen to succeed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SeenPush {
+    /// Local branch, where it is known.
+    pub local: Option<String>,
+    /// Remote, or an address without credentials.
+    pub remote: String,
+    /// Host.
+    pub host: String,
+    /// Repository.
+    pub slug: RepoSlug,
+    /// Branch there.
+    pub branch: String,
+    /// Commit.
+    pub sha: Sha,
+    /// When.
+    pub at: Timestamp,
+}
+
+impl SeenPush {
+    fn same_way(&self, other: &Self) -> bool {
+        self.local == other.local && self.remote == other.remote && self.branch == other.branch
+    }
+}
+
+fn pushes_path(common_dir: &Utf8Path) -> Utf8PathBuf {
+    root_dir(common_dir).join("pushes.json")
+}
+
+/// Returns the pushes that were seen, newest first, one for each way a local branch went.
+pub fn recall_pushes(common_dir: &Utf8Path) -> Vec<SeenPush> {
+    let data = read(&pushes_path(common_dir), LIMIT).ok().flatten().unwrap_or_default();
+    serde_json::from_slice(&data).unwrap_or_default()
+}
+
+/// Remembers a push; failing to is no failure.
+pub fn remember_push(common_dir: &Utf8Path, push: SeenPush) {
+    let mut pushes = recall_pushes(common_dir);
+    pushes.retain(|known| !known.same_way(&push));
+    pushes.insert(0, push);
+    pushes.truncate(KEPT);
+    let Ok(text) = serde_json::to_vec(&pushes) else { return };
+    let path = pushes_path(common_dir);
     let _ = make_dirs(common_dir, path.parent().unwrap_or(&path)).and_then(|()| replace(&path, &text, Durable::No));
 }
 

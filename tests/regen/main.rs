@@ -1,6 +1,8 @@
-//! `regen [--check]`: writes the files that are generated from the program: man page, completions, help, config schema,
+//! `regen [--check]`: writes the files that are generated from the program: man page, completions, help, schemas,
 //! and the tables of the README. With `--check` it writes nothing and fails when one of them is out of step.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a tool talks to its terminal")]
+
+mod schemas;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -118,7 +120,10 @@ fn generated(root: &Path) -> Result<Vec<(PathBuf, String)>, String> {
     let readme = std::fs::read_to_string(&readme_path).map_err(|error| format!("README.md: {error}"))?;
     let readme = spliced(&spliced(&readme, "commands", &commands())?, "config", &config())?;
     let docs = root.join("docs");
-    Ok(vec![
+    let formats = schemas::all()?.into_iter();
+    let mut files: Vec<(PathBuf, String)> =
+        formats.map(|(name, text)| (docs.join("schema").join(format!("{name}.schema.json")), text)).collect();
+    files.extend([
         (docs.join("pushback.1"), man()?),
         (docs.join("help.txt"), help()),
         (docs.join("config.schema.json"), schema()),
@@ -126,7 +131,8 @@ fn generated(root: &Path) -> Result<Vec<(PathBuf, String)>, String> {
         (docs.join("completions/_pushback"), completions(Shell::Zsh)?),
         (docs.join("completions/pushback.fish"), completions(Shell::Fish)?),
         (readme_path, readme),
-    ])
+    ]);
+    Ok(files)
 }
 
 fn run(check: bool) -> Result<(), String> {

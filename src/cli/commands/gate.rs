@@ -1,69 +1,86 @@
-//! `gate`: may the pull request be merged? Says ready on positive proof only.
+//! `gate`: may the pull request be merged? Says ready on positive proof only, and publishes the verdict where asked.
 
 use std::time::Duration;
 
-use super::view;
+use jiff::{SignedDuration, Timestamp};
+
+use super::{publish, view};
 use crate::cli::args::GateArgs;
 use crate::cli::failure::Failure;
 use crate::cli::look::Desk;
 use crate::cli::{Context, look, output};
 use crate::engine::survey::Survey;
 use crate::engine::{Ports, rounds};
-use crate::ports::{Event, Reporter, Woken, Worktree};
+use crate::ports::{Event, Loaded, Reporter, Store as _, Woken, Worktree};
+use crate::report::json::{GateView, PublishedView};
 use crate::report::table;
 use crate::review::gate;
 use crate::review::summary::Summary;
-use crate::review::verdict::{ClauseName, Gate, Verdict};
+use crate::review::verdict::{Gate, Verdict};
+
+/// One look and what it came to.
+struct Look {
+    desk: Desk,
+    summary: Summary,
+    survey: Survey,
+    verdict: Gate,
+    /// When the reading began, by the forge's clock.
+    judged: Timestamp,
+    exit: u8,
+    notes: Vec<String>,
+}
 
 pub(super) fn run(cx: &Context, args: &GateArgs) -> Result<u8, Failure> {
     let started = cx.clock.monotonic();
-    let mut pause = None;
+    let left =
+        |cx: &Context| args.wait.unwrap_or_default().saturating_sub(cx.clock.monotonic().saturating_sub(started));
+    let mut pause: Option<Duration> = None;
+    let mut published = publish::Board::new(cx, args)?;
     loop {
-        let desk = look::desk(cx, "gate")?;
-        let (mut summary, survey) = look::look(cx, &desk)?;
-        if args.verify {
-            verify(cx, &desk, &mut summary, &survey)?;
+        let look = look(cx, args)?;
+        let again = published.take(cx, &look.desk, &look.verdict, look.judged)?;
+        let over = look.verdict.verdict != Verdict::Waiting || left(cx).is_zero();
+        if over && again.is_none() {
+            return Ok(told(cx, look, published.view()));
         }
-        let verdict = warned(&desk, &survey, judge(&desk, &summary, &survey)?);
-        let exit = gate::exit_code(&verdict, &summary);
-        let left = args.wait.unwrap_or_default().saturating_sub(cx.clock.monotonic().saturating_sub(started));
-        if verdict.verdict != Verdict::Waiting || left.is_zero() {
-            print(cx, &desk, &summary, &survey, verdict, exit);
-            return Ok(exit);
+        let next: Duration = match (again, pause) {
+            (Some(soon), _) => soon,
+            (None, None) => look.desk.settings.poll_min.min(left(cx)),
+            (None, Some(last)) => (last * 3 / 2).min(look.desk.settings.poll_max).min(left(cx)),
+        };
+        if again.is_none() {
+            pause = Some(next);
+            let waiting = look.verdict.clauses.iter().filter(|clause| clause.waiting && clause.ok != Some(true));
+            let what: Vec<String> =
+                waiting.map(|clause| format!("{}: {}", clause.clause.as_str(), clause.reason)).collect();
+            cx.printer.tell(Event::Waiting { what: what.join("; "), until: look.survey.reviewers.until });
         }
-        let next: Duration =
-            pause.map_or(desk.settings.poll_min, |last: Duration| (last * 3 / 2).min(desk.settings.poll_max));
-        pause = Some(next);
-        let what = verdict
-            .clauses
-            .iter()
-            .find(|clause| clause.waiting)
-            .map(|clause| clause.reason.clone())
-            .unwrap_or_default();
-        cx.printer.tell(Event::Waiting { what, until: survey.reviewers.until });
-        if cx.clock.sleep(next.min(left)) == Woken::Interrupted {
-            print(cx, &desk, &summary, &survey, verdict, exit);
-            return Ok(exit);
+        if cx.clock.sleep(next) == Woken::Interrupted {
+            return Ok(told(cx, look, published.view()));
         }
         cx.printer.tell(Event::WaitOver);
     }
 }
 
-/// A verdict that lets merge says what merging would do to others.
-fn warned(desk: &Desk, survey: &Survey, mut verdict: Gate) -> Gate {
-    if verdict.verdict == Verdict::Ready
-        && let Some(words) = rounds::stacked(&desk.forge, &survey.obs.pr)
-        && let Some(clause) = verdict.clauses.iter_mut().find(|clause| clause.clause == ClauseName::Pr)
-    {
-        clause.reason = if clause.reason.is_empty() { words } else { format!("{}; {words}", clause.reason) };
+fn look(cx: &Context, args: &GateArgs) -> Result<Look, Failure> {
+    let began = cx.clock.monotonic();
+    let desk = look::desk(cx, "gate")?;
+    let took = cx.clock.monotonic().saturating_sub(began);
+    // The forge's clock at the end less the whole reading: at or before its beginning.
+    let took = SignedDuration::try_from(took).unwrap_or(SignedDuration::MAX);
+    let judged = desk.obs.at.checked_sub(took).unwrap_or(desk.obs.at);
+    let (mut summary, survey) = look::look(cx, &desk)?;
+    if args.verify {
+        verify(cx, &desk, &mut summary, &survey)?;
     }
-    verdict
-}
-
-fn judge(desk: &Desk, summary: &Summary, survey: &Survey) -> Result<Gate, Failure> {
-    let setup = desk.setup(None);
-    let head = rounds::heads(&desk.place.tree, &survey.obs.pr.head)?;
-    Ok(rounds::judge_gate(&setup, summary, survey, Some(&head)))
+    let heads = desk.heads(&survey.obs.pr.head)?;
+    let verdict = rounds::judge_gate(&desk.setup(None), &summary, &survey, heads.as_ref());
+    let exit = gate::exit_code(&verdict, &summary);
+    // A verdict that lets merge says what merging would do to others.
+    let ready = verdict.verdict == Verdict::Ready;
+    let stacked = ready.then(|| rounds::stacked(&desk.forge, &survey.obs.pr)).flatten();
+    let notes = stacked.into_iter().collect();
+    Ok(Look { desk, summary, survey, verdict, judged, exit, notes })
 }
 
 /// Runs the verify commands for this head, without any token, when there is no record of it.
@@ -90,16 +107,46 @@ fn verify(cx: &Context, desk: &Desk, summary: &mut Summary, survey: &Survey) -> 
         clock: &*cx.clock,
         reporter: &cx.printer,
     };
+    let before = summary.clone();
     rounds::verify_head(&ports, &desk.setup(None), summary, survey)?;
+    // Kept for the next look where the lock is free and nothing came between.
+    if !cx.global.dry_run
+        && let Ok(held) = desk.store.lock()
+        && desk.store.load(Some(&held))? == Loaded::Known(Box::new(before))
+    {
+        desk.store.save(&held, summary)?;
+    }
     Ok(())
 }
 
-fn print(cx: &Context, desk: &Desk, summary: &Summary, survey: &Survey, verdict: Gate, exit: u8) {
+/// Prints the answer and returns the exit code.
+fn told(cx: &Context, look: Look, published: Option<PublishedView>) -> u8 {
+    cx.printer.rest();
+    let Look { desk, summary, survey, verdict, exit, notes, .. } = look;
+    // Another verdict stands at the forge: what is said here is not what is there.
+    let overtaken = published.as_ref().is_some_and(|it| !it.written && !it.why.is_empty() && !cx.global.dry_run);
+    let exit = if overtaken && exit == 0 { 12 } else { exit };
     if cx.global.json {
-        let mut answer = view::envelope("gate", exit, summary, view::status(desk, summary, survey, Some(verdict)));
+        let mut status = view::status(&desk, &summary, &survey, Some(verdict));
+        status.notes.extend(notes);
+        let mut answer = view::envelope("gate", exit, &summary, GateView { status, published });
         answer.retry_after_s = (exit == 12).then(|| desk.settings.poll_max.as_secs().max(1));
         output::json(&answer);
-    } else {
-        output::shown(&table::gate(&verdict, output::width()));
+        return exit;
     }
+    let mut text = table::gate(&verdict, output::width());
+    for note in desk.notes.iter().chain(&notes) {
+        text.push_str(&format!("note: {note}\n"));
+    }
+    if let Some(it) = published {
+        let how = match (cx.global.dry_run, it.written) {
+            (true, _) => "would publish",
+            (false, true) => "published",
+            (false, false) => "not published",
+        };
+        let why = if it.why.is_empty() { String::new() } else { format!(" ({})", it.why) };
+        text.push_str(&format!("{how}: {} {} on {}: {}{why}\n", it.context, it.state, it.sha, it.description));
+    }
+    output::shown(&text);
+    exit
 }

@@ -8,7 +8,7 @@ use super::view;
 use crate::cli::args::{RunArgs, Until};
 use crate::cli::failure::Failure;
 use crate::cli::look::Desk;
-use crate::cli::{Context, look, output};
+use crate::cli::{Context, look, output, project};
 use crate::engine::Ports;
 use crate::engine::rounds::{self, RunEnd, RunRequest};
 use crate::ports::{Event, Reporter, Store};
@@ -25,7 +25,11 @@ pub(super) fn run(cx: &Context, args: &RunArgs) -> Result<u8, Failure> {
             "let the outer run go on",
         ));
     }
-    let desk = look::desk(cx, "run")?;
+    run_at(cx, args, look::desk(cx, "run")?)
+}
+
+/// Runs from a desk that is laid out.
+pub(super) fn run_at(cx: &Context, args: &RunArgs, desk: Desk) -> Result<u8, Failure> {
     for note in &desk.notes {
         cx.printer.tell(Event::Warning(note.clone()));
     }
@@ -71,10 +75,10 @@ pub(super) fn may_run(desk: &Desk) -> Result<(), Failure> {
     if policy.has_verify || policy.verify_none {
         return Ok(());
     }
-    let found = look::suggest_tests(&desk.place.found.toplevel);
-    let hint = match found {
-        Some(command) => format!(
-            "set `[verify] commands = [\"{command}\"]` in .pushback.toml of the default branch, or in your own config"
+    let hint = match project::tests(&desk.place.found.toplevel).first() {
+        Some(found) => format!(
+            "`pushback init` writes `[verify] commands = [\"{}\"]` to .pushback.toml; or set it in your own config",
+            found.command
         ),
         None => "set `[verify] commands` to what has to pass, or `none = true` when there is nothing to run".to_owned(),
     };

@@ -14,7 +14,12 @@ pub(super) fn run(cx: &Context, args: &StatusArgs) -> Result<u8, Failure> {
     let desk = look::desk(cx, "status")?;
     let (summary, survey) = look::look(cx, &desk)?;
     let setup = desk.setup(None);
-    let local = desk.place.local_head().map(|local| LocalHeads { remote: survey.obs.pr.head.clone(), local });
+    // Another pull request's head says nothing about what is checked out here.
+    let local = desk
+        .place
+        .local_head()
+        .filter(|_| desk.on_its_branch())
+        .map(|local| LocalHeads { remote: survey.obs.pr.head.clone(), local });
     let verdict = rounds::judge_gate(&setup, &summary, &survey, local.as_ref());
     let exit = gate::status_code(&summary, &survey.reviewers);
     if cx.global.json {

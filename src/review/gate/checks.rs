@@ -22,7 +22,8 @@ enum Group {
 
 /// Judges one check. A name on the allow-list may end without a verdict, never red.
 fn judge(check: &Check, policy: &GatePolicy) -> Group {
-    let named = |how: &str| format!("`{}` of {} {how}", check.name, check.app);
+    let of = check.workflow.as_ref().map_or_else(String::new, |workflow| format!(" ({workflow})"));
+    let named = |how: &str| format!("`{}` of {}{of} {how}", check.name, check.app);
     match &check.state {
         CheckState::Success => Group::Good,
         CheckState::Pending => Group::Pending(named("is not done")),
@@ -32,11 +33,16 @@ fn judge(check: &Check, policy: &GatePolicy) -> Group {
     }
 }
 
+/// Our own status, and the job that publishes it (`pushback/gate: …`): neither is ever waited for.
+fn ours(name: &str, policy: &GatePolicy) -> bool {
+    name.strip_prefix(policy.status.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with(": "))
+}
+
 /// The newest check of each identity. Where the order in time is not known, the worst one stands.
 fn current<'a>(checks: &'a [Check], policy: &GatePolicy) -> Vec<&'a Check> {
     type Identity<'a> = (Option<u64>, &'a str, Option<&'a str>, &'a str);
     let mut newest: BTreeMap<Identity<'_>, &Check> = BTreeMap::new();
-    for check in checks.iter().filter(|check| check.name != policy.status) {
+    for check in checks.iter().filter(|check| !ours(&check.name, policy)) {
         let identity = (check.app_id, check.app.as_str(), check.workflow.as_deref(), check.name.as_str());
         let kept = newest.entry(identity).or_insert(check);
         if supersedes(check, kept, policy) {
@@ -107,7 +113,7 @@ fn required(facts: &GateFacts<'_>) -> Vec<RequiredCheck> {
     let by_config =
         policy.checks.iter().map(|name| RequiredCheck { name: name.clone(), app_id: None, from: "config".to_owned() });
     let mut required: Vec<RequiredCheck> =
-        by_rules.iter().cloned().chain(by_config).filter(|check| check.name != policy.status).collect();
+        by_rules.iter().cloned().chain(by_config).filter(|check| !ours(&check.name, policy)).collect();
     required.sort();
     required.dedup_by(|a, b| a.name == b.name && a.app_id == b.app_id);
     required

@@ -150,6 +150,12 @@ pub(super) fn threads(facts: &GateFacts<'_>) -> Clause {
     let list = open.iter().take(10).map(|root| format!("c{root}")).collect::<Vec<_>>().join(", ");
     match &facts.obs.rules {
         _ if open.is_empty() => holds(name, "every thread is resolved"),
+        Reading::Known(rules) if !rules.resolve_threads && rules.resolve_unread.is_some() => {
+            let why = rules.resolve_unread.clone().unwrap_or_default();
+            let reason =
+                format!("{} threads are open, and whether they must be resolved could not be read: {why}", open.len());
+            unknown(name, reason, "resolve them, or give the token that right")
+        }
         Reading::Known(rules) if !rules.resolve_threads => holds(name, "the branch does not require resolved threads"),
         Reading::Known(_) => {
             let reason = format!("the branch requires resolved threads, {} are not: {list}", open.len());

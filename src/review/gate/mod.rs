@@ -6,6 +6,7 @@ mod checks;
 mod clauses;
 mod exit;
 mod people;
+pub mod publish;
 
 use std::collections::BTreeSet;
 

@@ -389,6 +389,16 @@ fn fc_30_our_own_status_is_left_out() {
     check(ClauseName::Checks, own, "true", 0);
     let only_own = |scene: &mut Scene| scene.checks(vec![ci("pushback/gate", CheckState::Success)]);
     check(ClauseName::Checks, only_own, "false", 15);
+    let job = |name: &'static str| {
+        move |scene: &mut Scene| {
+            scene.checks(vec![ci("test", CheckState::Success), ci(name, CheckState::Pending)]);
+            let required = RequiredCheck { name: name.to_owned(), app_id: None, from: "ruleset".to_owned() };
+            scene.rules(|rules| rules.checks = vec![required]);
+        }
+    };
+    check(ClauseName::Checks, job("pushback/gate: publish"), "true", 0);
+    check(ClauseName::Checks, job("pushback/gate2"), "waits", 12);
+    check(ClauseName::Checks, job("pushback/gates: x"), "waits", 12);
 }
 
 #[test]
@@ -501,6 +511,15 @@ fn r18_threads() {
     check(threads, required(vec![thread(1, true)], true), "true", 0);
     let clause = check(threads, required(vec![thread(2, true), thread(1, false)], true), "false", 15);
     assert!(clause.reason.contains("c1") && !clause.reason.contains("c2"));
+    let unread = |threads: Vec<Thread>| {
+        move |scene: &mut Scene| {
+            scene.pr.obs.threads = threads;
+            scene.rules(|rules| rules.resolve_unread = Some("the token lacks `administration=read`".to_owned()));
+        }
+    };
+    check(threads, unread(vec![thread(1, true)]), "true", 0);
+    let clause = check(threads, unread(vec![thread(1, false)]), "unknown", 15);
+    assert!(clause.reason.contains("administration=read"), "{clause:?}");
     let mut scene = Scene::ready();
     scene.pr.obs.rules = Reading::Unknown("no right".to_owned());
     assert_eq!(scene.judge().clauses[7].ok, Some(true));

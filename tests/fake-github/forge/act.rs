@@ -269,6 +269,7 @@ impl State {
             app_slug: act.app.clone().unwrap_or_else(|| "github-actions".into()),
             title: act.title.clone(),
             summary: act.summary.clone(),
+            workflow: act.workflow.clone(),
             started: now,
             completed,
         });

@@ -266,6 +266,7 @@ pub struct Check {
     pub app_slug: String,
     pub title: Option<String>,
     pub summary: Option<String>,
+    pub workflow: Option<String>,
     pub started: Ms,
     pub completed: Option<Ms>,
 }

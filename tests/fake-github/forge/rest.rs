@@ -6,7 +6,7 @@ use super::http::{Caller, Reply, Req, decode};
 use super::shapes;
 use super::state::At;
 use super::state::State;
-use super::view::View;
+use super::view::{LONG_AGO, View};
 use super::{rest_git, rest_pulls, rest_talk, rest_writes};
 
 /// A refusal.
@@ -71,7 +71,17 @@ fn route(st: &mut State, req: &Req, me: &Caller, prefix: &str, segs: &[&str]) ->
             if me.kind == "installation" {
                 return refuse(403, me.refusal());
             }
-            Ok(Reply::json(200, &st.user_json(&me.login, false)))
+            let mut user = st.user_json(&me.login, false);
+            for name in ["bio", "blog", "company", "email", "hireable", "location", "name"] {
+                user[name] = Value::Null;
+            }
+            for name in ["followers", "following", "public_gists", "public_repos"] {
+                user[name] = json!(0);
+            }
+            for name in ["created_at", "updated_at"] {
+                user[name] = json!(LONG_AGO);
+            }
+            Ok(Reply::json(200, &user))
         }
         ("GET", ["rate_limit"]) => Ok(Reply::json(200, &rate_limit(st, me))),
         (_, ["repos", owner, name, rest @ ..]) => {
@@ -122,13 +132,14 @@ fn needs(method: &str, segs: &[&str]) -> &'static [(&'static str, &'static str)]
         ("GET", ["pulls", ..]) => &[("pull_requests", "read")],
         (_, ["pulls", ..]) => &[("pull_requests", "write")],
         ("GET", ["commits", _, "check-runs"]) => &[("checks", "read")],
+        ("GET", ["actions", ..]) => &[("actions", "read")],
         (_, ["check-runs", ..]) => &[("checks", "write")],
         ("GET", ["commits", _, "status" | "statuses"]) => &[("statuses", "read")],
         (_, ["statuses", ..]) => &[("statuses", "write")],
         ("GET", ["branches", .., "protection"] | ["branches", .., "protection", "required_status_checks"]) => {
             &[("administration", "read")]
         }
-        ("GET", ["contents" | "compare" | "commits", ..]) => &[("contents", "read")],
+        ("GET", ["contents" | "compare" | "commits" | "branches", ..]) => &[("contents", "read")],
         _ => &[("metadata", "read")],
     }
 }
@@ -159,12 +170,18 @@ fn in_repo(mut call: Call<'_>, segs: &[&str]) -> Outcome {
         | (_, ["pulls", "comments", _, "reactions"]) => {
             rest_talk::handle(&mut call, segs).unwrap_or_else(|| unknown(&mut call))
         }
-        ("GET", ["pulls", ..] | ["commits", ..] | ["rules", ..] | ["branches", ..] | ["collaborators", ..]) => {
-            match rest_pulls::read(&mut call, segs) {
-                Some(outcome) => outcome,
-                None => unknown(&mut call),
-            }
-        }
+        (
+            "GET",
+            ["pulls", ..]
+            | ["commits", ..]
+            | ["rules", ..]
+            | ["branches", ..]
+            | ["collaborators", ..]
+            | ["actions", ..],
+        ) => match rest_pulls::read(&mut call, segs) {
+            Some(outcome) => outcome,
+            None => unknown(&mut call),
+        },
         ("GET", ["contents" | "compare", ..]) => rest_git::read(&mut call, segs).unwrap_or_else(|| unknown(&mut call)),
         _ => rest_writes::handle(&mut call, segs).unwrap_or_else(|| unknown(&mut call)),
     }

@@ -22,12 +22,14 @@ pub fn read(call: &mut Call<'_>, segs: &[&str]) -> Option<Outcome> {
         ["pulls", n, "commits"] => with(call, n, commits),
         ["pulls", n, "requested_reviewers"] => with(call, n, requested),
         ["commits", sha, "check-runs"] => check_runs(call, sha),
+        ["actions", "runs"] => workflow_runs(call),
         ["commits", sha, "status"] => combined(call, sha),
         ["commits", sha, "statuses"] => statuses(call, sha),
         ["commits", reference @ ..] if !reference.is_empty() => commit(call, &reference.join("/")),
         ["rules", "branches", branch @ ..] => rules(call, &branch.join("/")),
         ["branches", branch @ .., "protection", "required_status_checks"] => protection(call, &branch.join("/"), true),
         ["branches", branch @ .., "protection"] => protection(call, &branch.join("/"), false),
+        ["branches", branch @ ..] => branch_info(call, &branch.join("/")),
         ["collaborators", login, "permission"] => permission(call, login),
         _ => return None,
     })
@@ -307,7 +309,8 @@ pub fn latest_checks<'a>(repo: &'a Repo, sha: &str, all: bool) -> Vec<&'a Check>
     let mut found: Vec<&Check> = repo.checks.iter().filter(|c| c.sha == sha).collect();
     if !all {
         let newest = |c: &&Check| {
-            !repo.checks.iter().any(|o| o.sha == c.sha && o.name == c.name && o.app_id == c.app_id && o.id > c.id)
+            let replaces = |o: &Check| c.workflow.is_none() && o.workflow.is_none() && o.id > c.id;
+            !repo.checks.iter().any(|o| o.sha == c.sha && o.name == c.name && o.app_id == c.app_id && replaces(o))
         };
         found.retain(newest);
     }
@@ -346,6 +349,17 @@ fn check_runs(call: &mut Call<'_>, name: &str) -> Outcome {
     call.counted("check_runs", &found, |c| call.view().check(c))
 }
 
+/// Workflow runs: one for each check run that has a workflow.
+fn workflow_runs(call: &mut Call<'_>) -> Outcome {
+    let sha = call.req.query("head_sha").unwrap_or_default();
+    let checks = &call.st.repos[call.repo].checks;
+    let found: Vec<&Check> = checks.iter().rev().filter(|c| c.workflow.is_some() && c.sha == sha).collect();
+    call.counted("workflow_runs", &found, |c| {
+        json!({"id": c.suite, "check_suite_id": c.suite, "name": c.workflow, "path": c.workflow, "head_sha": c.sha,
+            "status": c.status, "conclusion": c.conclusion, "event": "push"})
+    })
+}
+
 fn combined(call: &mut Call<'_>, name: &str) -> Outcome {
     let sha = sha_of(call, name)?;
     let found = latest_statuses(&call.st.repos[call.repo], &sha);
@@ -374,6 +388,22 @@ fn rules(call: &mut Call<'_>, branch: &str) -> Outcome {
         extend(&mut out, rule.clone());
         out
     })
+}
+
+/// A branch as every reader sees it: whether it is protected, and which checks that requires.
+fn branch_info(call: &mut Call<'_>, branch: &str) -> Outcome {
+    let sha = sha_of(call, branch).or_else(|_| refuse(404, "Branch not found"))?;
+    let rule = call.st.repos[call.repo].protection.get(branch);
+    let checks = rule.and_then(|rule| rule["checks"].as_array().cloned()).unwrap_or_default();
+    let names: Vec<&Value> = checks.iter().map(|check| &check["context"]).collect();
+    let required = json!({"enforcement_level": if checks.is_empty() { "off" } else { "everyone" }, "contexts": names,
+        "checks": checks, "strict": rule.is_some_and(|rule| rule["strict"] == true)});
+    let url = format!("{}/repos/{}/branches/{branch}", call.st.base, call.st.repos[call.repo].slug());
+    Ok(Reply::json(
+        200,
+        &json!({"name": branch, "commit": {"sha": sha}, "_links": {"self": url}, "protected": rule.is_some(),
+        "protection": {"enabled": rule.is_some(), "required_status_checks": required}, "protection_url": format!("{url}/protection")}),
+    ))
 }
 
 fn protection(call: &mut Call<'_>, branch: &str, only_checks: bool) -> Outcome {
@@ -419,6 +449,7 @@ fn permission(call: &mut Call<'_>, login: &str) -> Outcome {
         "triage" => "read",
         other => other,
     };
-    let user = call.st.user_json(login, false);
+    let mut user = call.st.user_json(login, false);
+    user["role_name"] = json!(role);
     Ok(Reply::json(200, &json!({"permission": word, "role_name": role, "user": user})))
 }

@@ -310,6 +310,7 @@ fn check_run(call: &mut Call<'_>) -> Outcome {
         app_slug: call.me.login.trim_end_matches("[bot]").to_owned(),
         title: output("title"),
         summary: output("summary"),
+        workflow: None,
         started: now,
     };
     let json = call.view().check(&new);

@@ -243,6 +243,8 @@ pub struct CheckAct {
     pub summary: Option<String>,
     pub commit: Option<String>,
     pub key: Option<String>,
+    /// Path of its workflow; every run with one is in a suite of its own.
+    pub workflow: Option<String>,
 }
 
 /// A commit status.

@@ -73,6 +73,7 @@ const ROUTES: &[Route] = &[
     route("GET", "issues/comments/*/reactions", "content per_page page", "", "[reaction]"),
     route("POST", "issues/comments/*/reactions", "", "!content:s", "reaction"),
     route("GET", "commits/*/check-runs", "filter check_name status app_id per_page page", "", "check_runs"),
+    route("GET", "actions/runs", "head_sha per_page page", "", "workflow_runs"),
     route("GET", "commits/*/status", PAGE, "", "combined"),
     route("GET", "commits/*/statuses", PAGE, "", "[status]"),
     route("GET", "commits/**", "", "", "commit"),
@@ -87,6 +88,7 @@ const ROUTES: &[Route] = &[
     route("GET", "rules/branches/**", PAGE, "", "[rule]"),
     route("GET", "branches/**/protection/required_status_checks", "", "", "required"),
     route("GET", "branches/**/protection", "", "", "protection"),
+    route("GET", "branches/**", "", "", "branch"),
     route("GET", "collaborators/*/permission", "", "", "permission"),
     route("GET", "contents/**", "ref", "", "content"),
     route("GET", "compare/**", PAGE, "", "compare"),
@@ -139,6 +141,7 @@ const SHAPES: &[(&str, &[&str])] = &[
     ),
     ("commit", &["sha:s node_id:s url:s html_url:s parents:a author:o? committer:o? comments_url:s commit:o"]),
     ("check_runs", &["total_count:n check_runs:a"]),
+    ("workflow_runs", &["total_count:n workflow_runs:a"]),
     (
         "check",
         &[
@@ -154,6 +157,7 @@ const SHAPES: &[(&str, &[&str])] = &[
         ],
     ),
     ("rule", &["type:s ruleset_source_type:s ruleset_source:s ruleset_id:n ~parameters:o"]),
+    ("branch", &["name:s commit:o _links:o protected:b protection:o protection_url:s"]),
     ("required", &["url:s strict:b contexts:a contexts_url:s checks:a"]),
     (
         "protection",

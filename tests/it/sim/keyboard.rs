@@ -120,6 +120,7 @@ fn sit(world: &Shared, whim: &Whim) -> Option<TriageEnd> {
         plans: &ports::SimPlans,
         pr: pr_ref(),
         branch: "feature".into(),
+        own_tree: false,
         spec: None,
         spec_paths: Vec::new(),
         verify_commands: vec!["true".into()],

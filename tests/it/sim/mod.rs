@@ -59,6 +59,7 @@ fn run(world: &Shared) -> Option<Result<RunEnd, EngineError>> {
         plans: &ports::SimPlans,
         pr: pr_ref(),
         branch: "feature".into(),
+        own_tree: false,
         spec: None,
         spec_paths: Vec::new(),
         verify_commands: vec!["true".into()],

@@ -226,7 +226,8 @@ impl Worktree for Tree {
         let (mut at, mut out) = (Some(to.clone()), Vec::new());
         while let Some(sha) = at.filter(|sha| !world.repo.is_ancestor(sha, after)) {
             let commit = &world.repo.commits[&sha];
-            out.push(CommitInfo { sha: sha.clone(), parent: commit.parent.clone(), message: commit.message.clone() });
+            let (parent, message) = (commit.parent.clone(), commit.message.clone());
+            out.push(CommitInfo { sha: sha.clone(), parent, author: "Ann <ann@example.invalid>".into(), message });
             at = commit.parent.clone();
         }
         Ok(out)

@@ -1,0 +1,63 @@
+//! `trust`: lets this worktree's `.pushback.toml` apply, exactly as it is now (R29). Only `[agent]`, `[spec]`, `[verify]`
+//! and `[hook]` of it ever do, and nothing of it where `CI` is set.
+
+use crate::cli::args::TrustArgs;
+use crate::cli::failure::Failure;
+use crate::cli::look::CONFIG_FILE;
+use crate::cli::{Context, output, place, propose};
+use crate::config::layers::{Layers, Origin, parse};
+use crate::report::json::{Envelope, TrustView};
+use crate::store;
+
+pub(super) fn run(cx: &Context, args: &TrustArgs) -> Result<u8, Failure> {
+    let tree = place::worktree(&cx.global)?;
+    let path = tree.discover()?.toplevel.join(CONFIG_FILE);
+    let text = std::fs::read_to_string(&path)
+        .map_err(|error| Failure::usage(format!("could not read {path}: {error}"), "`pushback init` writes one"))?;
+    let layer = parse(path.as_str(), &text)?;
+    let ignored = Layers::merge(vec![(Origin::TrustedWorktree, layer)]).ignored;
+    let common = tree.common_dir();
+    let known = store::is_trusted(common, text.as_bytes())?;
+    let view = |trusted: bool| TrustView {
+        path: path.to_string(),
+        hash: store::content_hash(text.as_bytes()),
+        trusted,
+        ignored: ignored.clone(),
+    };
+    if in_ci() {
+        let why = format!("{CONFIG_FILE} of a worktree is never used where CI is set");
+        return Err(Failure::usage(why, "put it on the default branch"));
+    }
+    if known {
+        return Ok(told(cx, view(true), "already trusted"));
+    }
+    if !cx.global.json {
+        let before = tree.default_branch_file(CONFIG_FILE);
+        let shown = propose::diff(CONFIG_FILE, before.as_deref(), &text);
+        output::shown(if shown.is_empty() { &text } else { &shown });
+        if !ignored.is_empty() {
+            output::shown(&format!("only the default branch and your own file may set: {}\n", ignored.join(", ")));
+        }
+    }
+    if cx.global.dry_run {
+        return Ok(told(cx, view(false), "would be trusted"));
+    }
+    let question = format!("Let this {CONFIG_FILE} start its commands here?");
+    propose::agreed(args.yes, &question, &format!("nobody has agreed to {CONFIG_FILE} yet"))?;
+    store::trust(common, text.as_bytes())?;
+    Ok(told(cx, view(true), "trusted, as long as it stays as it is"))
+}
+
+/// Tells whether a worktree's file is ruled out.
+pub(super) fn in_ci() -> bool {
+    std::env::var_os("CI").is_some_and(|value| !value.is_empty())
+}
+
+fn told(cx: &Context, view: TrustView, how: &str) -> u8 {
+    if cx.global.json {
+        output::json(&Envelope::of("trust", 0, "pushback status", view));
+    } else {
+        output::shown(&format!("{}: {how} ({})\n", view.path, &view.hash[..12]));
+    }
+    0
+}
