@@ -44,7 +44,8 @@ fn story_of(plan: &mut Plan) {
 #[test]
 fn every_answer_fits_its_schema() {
     let scene = Scene::new(story_of);
-    let calls: [(&str, &[&str]); 8] = [
+    let calls: [(&str, &[&str]); 9] = [
+        ("hook", &["hook", "status"]),
         ("status", &["status"]),
         ("run", &["run", "--dry-run"]),
         ("gate", &["gate"]),

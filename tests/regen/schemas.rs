@@ -157,6 +157,7 @@ const FORMATS: &[(&str, &str, &[&str])] = &[
         ],
     ),
     ("trust", "`pushback trust --json`", &[ENVELOPE, "path:s hash:s trusted:b ignored:[s]"]),
+    ("hook", "`pushback hook ... --json`", &[".", ENVELOPE, "hook:any"]),
     ("error", "Any command with `--json` that ends without an answer", &[ENVELOPE]),
     (
         "classify",
