@@ -9,11 +9,13 @@ use jiff::Timestamp;
 use crate::review::brief::PromptView;
 use crate::review::comment::{Channel, Thread};
 use crate::review::diff::FileDiff;
+use crate::review::followup::PlanView;
 use crate::review::gate::publish::{OwnStatus, Standing};
 use crate::review::ids::{FindingId, RepoPath, Sha};
 use crate::review::observation::Observation;
 use crate::review::picture::Picture;
 use crate::review::summary::{Summary, VerifyState};
+use crate::review::triage::Size;
 pub use crate::review::written::Written;
 
 /// Why the forge could not be read. The request is named; the token never is.
@@ -141,6 +143,11 @@ pub trait Forge {
     fn thread(&self, node_id: &str) -> Result<Option<Thread>, ForgeError>;
     /// Reads the issues that the pull request closes.
     fn linked_issues(&self) -> Result<Vec<LinkedIssue>, ForgeError>;
+    /// Lists the open pull requests that have this branch as their base. A forge without stacks has none.
+    fn stacked(&self, branch: &str) -> Result<Vec<u64>, ForgeError> {
+        let _ = branch;
+        Ok(Vec::new())
+    }
     /// Writes once. Never repeats a write whose effect is not known.
     fn write(&self, write: &Write) -> Written;
 }
@@ -207,6 +214,8 @@ pub struct CommitInfo {
     pub sha: Sha,
     /// Its first parent.
     pub parent: Option<Sha>,
+    /// Name and address of its author.
+    pub author: String,
     /// Its message.
     pub message: String,
 }
@@ -241,6 +250,8 @@ pub trait Worktree {
     fn put_back(&self, at: &Sha, paths: &[RepoPath]) -> Result<(), GitError>;
     /// Puts refs, branch and remotes back as they are in the picture.
     fn put_back_refs(&self, picture: &Picture) -> Result<(), GitError>;
+    /// Writes a new file; `false` when the path is taken by another content or leads through a link.
+    fn write_new(&self, path: &RepoPath, text: &str) -> Result<bool, GitError>;
     /// Commits exactly these paths with this message, hooks run.
     fn commit(&self, paths: &[RepoPath], message: &str) -> Result<Sha, GitError>;
     /// Pushes HEAD to the pull request's branch, no force.
@@ -257,6 +268,12 @@ pub trait Worktree {
     fn drop_aside(&self, dir: &Utf8Path) -> Result<(), GitError>;
 }
 
+/// Renders the files of follow-up plans.
+pub trait Plans {
+    /// Renders one plan; an error says in a sentence what is wrong with the template.
+    fn plan(&self, view: &PlanView) -> Result<String, String>;
+}
+
 /// Files of one brief.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BriefFiles {
@@ -269,7 +286,7 @@ pub struct BriefFiles {
 }
 
 /// What the editor is started with.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Brief {
     /// Round.
     pub round: u32,
@@ -283,6 +300,8 @@ pub struct Brief {
     pub spec: Utf8PathBuf,
     /// Time left in every budget.
     pub time_left: Duration,
+    /// Dollars left of `limits.cost_usd`; `None` where there is no such limit.
+    pub cost_left: Option<f64>,
 }
 
 /// How an editor run ended (`agent-clis.md` §2).
@@ -482,14 +501,30 @@ pub trait Clock {
     fn interrupted(&self) -> bool;
 }
 
-/// Questions to a person.
+/// Questions to a person at a terminal. `None` means that the person leaves: Esc, Ctrl-C, or the terminal is gone.
 pub trait Prompter {
-    /// Asks yes or no; `None` without a terminal.
+    /// Asks yes or no.
     fn confirm(&self, question: &str) -> Option<bool>;
+    /// Lets one row be picked.
+    fn pick(&self, title: &str, rows: &[String], start: usize) -> Option<usize>;
+    /// Lets several rows be marked.
+    fn mark(&self, title: &str, rows: &[String]) -> Option<Vec<usize>>;
+    /// Waits for one of these keys.
+    fn key(&self, keys: &[(char, &str)]) -> Option<char>;
+    /// Asks for a line; `start` stands there already.
+    fn line(&self, question: &str, start: &str) -> Option<String>;
+    /// Lets a text be written in the person's editor; an unchanged text is an answer too.
+    fn edit(&self, text: &str) -> Option<String>;
+    /// Shows text; `fresh` puts it at the top of an empty screen.
+    fn show(&self, text: &str, fresh: bool);
+    /// Opens a page; `false` where that is not possible.
+    fn open(&self, url: &str) -> bool;
+    /// Size of the terminal.
+    fn size(&self) -> Size;
 }
 
 /// Something worth telling while a command works.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Event {
     /// One line for people.
     Line(String),
@@ -521,6 +556,8 @@ pub enum Event {
         elapsed: Duration,
         /// Time that it may have in all.
         limit: Duration,
+        /// Dollars left at its start, where money is limited.
+        cost_left: Option<f64>,
         /// What it does.
         doing: String,
     },

@@ -34,11 +34,10 @@ _pushback() {
             pushback,gate)
                 cmd="pushback__subcmd__gate"
                 ;;
-            pushback,hook)
-                cmd="pushback__subcmd__hook"
-                ;;
             pushback,init)
                 cmd="pushback__subcmd__init"
+            pushback,hook)
+                cmd="pushback__subcmd__hook"
                 ;;
             pushback,man)
                 cmd="pushback__subcmd__man"
@@ -86,7 +85,8 @@ _pushback() {
 
     case "${cmd}" in
         pushback)
-            opts="-C -q -v -h -V --pr --repo --json --dry-run --quiet --verbose --api-url --help --version init run status gate show explain hook classify doctor trust config completions man"
+            opts="-C -q -v -h -V --pr --repo --json --dry-run --quiet --verbose --api-url --help --version init run status gate show explain classify doctor trust config completions man"
+            opts="-C -q -v -h -V --pr --repo --json --dry-run --quiet --verbose --api-url --help --version run status gate show explain hook classify config completions man"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -329,6 +329,8 @@ _pushback() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        pushback__subcmd__init)
+            opts="-C -q -v -h --yes --agent-skill --pr --repo --json --dry-run --quiet --verbose --api-url --help"
         pushback__subcmd__hook)
             opts="-C -q -v -h --pr --repo --json --dry-run --quiet --verbose --api-url --help install uninstall status agent pushed decide after"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
@@ -542,36 +544,6 @@ _pushback() {
         pushback__subcmd__hook__subcmd__uninstall)
             opts="-C -q -v -h --pr --repo --json --dry-run --quiet --verbose --api-url --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                --pr)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --repo)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                -C)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --api-url)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-        pushback__subcmd__init)
-            opts="-C -q -v -h --yes --hook --agent-skill --pr --repo --json --dry-run --quiet --verbose --api-url --help"
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi

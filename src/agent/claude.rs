@@ -50,6 +50,10 @@ impl Dialect for Claude {
             args.extend(allowed);
         }
         args.extend(["--max-turns".to_owned(), TURNS.to_owned(), "--json-schema".to_owned(), schema().to_string()]);
+        if let Some(left) = job.brief.cost_left {
+            // Its own stop, to the cent; ours comes before the next run.
+            args.extend(["--max-budget-usd".to_owned(), format!("{:.2}", left.max(0.01))]);
+        }
         if let Some(model) = job.model {
             args.extend(["--model".to_owned(), model.to_owned()]);
         }

@@ -96,6 +96,10 @@ impl Dialect for Codex {
         }
     }
 
+    fn prices(&self) -> bool {
+        false
+    }
+
     fn last_word(&self) -> Option<&'static str> {
         Some("\"type\":\"turn.completed\"")
     }

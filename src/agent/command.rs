@@ -46,7 +46,7 @@ impl Agent for CommandAgent {
         spec.program.clone_from(program);
         spec.args = args.to_vec();
         spec.stdin = prompt.into_bytes();
-        match self.setup.run(self.name(), &spec, reporter, &|line| Some(line.to_owned())) {
+        match self.setup.run(self.name(), &spec, None, reporter, &|line| Some(line.to_owned())) {
             Ok(ended) => ran(outcome(&ended, brief.decisions.exists(), spec.wall.as_secs()), &ended),
             Err(ProcessError::Missing(why)) => not_started(AgentOutcome::Missing(why)),
             Err(error @ ProcessError::Failed { .. }) => not_started(AgentOutcome::Missing(error.to_string())),

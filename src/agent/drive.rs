@@ -63,6 +63,10 @@ pub(super) trait Dialect {
     fn doing(&self, line: &str) -> Option<String>;
     /// Text in its output after which it should end.
     fn last_word(&self) -> Option<&'static str>;
+    /// Tells whether it reports money.
+    fn prices(&self) -> bool {
+        true
+    }
     /// Says which figure counts the whole session, not this run alone.
     fn sums(&self) -> Sums {
         Sums::Neither
@@ -136,7 +140,9 @@ impl<D: Dialect> Driven<D> {
             Ok(spec) => spec,
             Err(why) => return failed(AgentOutcome::Missing(why)),
         };
-        let ended = match self.setup.run(self.dialect.name(), &spec, reporter, &|line| self.dialect.doing(line)) {
+        let money = brief.cost_left.filter(|_| self.dialect.prices());
+        let doing = |line: &str| self.dialect.doing(line);
+        let ended = match self.setup.run(self.dialect.name(), &spec, money, reporter, &doing) {
             Ok(ended) => ended,
             Err(ProcessError::Missing(why)) => return failed(AgentOutcome::Missing(why)),
             Err(error @ ProcessError::Failed { .. }) => return failed(AgentOutcome::Missing(error.to_string())),

@@ -82,6 +82,7 @@ impl Setup {
         &self,
         name: &str,
         spec: &Spec,
+        cost_left: Option<f64>,
         reporter: &dyn Reporter,
         doing: &dyn Fn(&str) -> Option<String>,
     ) -> Result<Ended, ProcessError> {
@@ -97,6 +98,7 @@ impl Setup {
                     name: name.to_owned(),
                     elapsed: started.elapsed(),
                     limit: spec.wall,
+                    cost_left,
                     doing,
                 });
             }

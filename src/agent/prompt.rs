@@ -1,4 +1,4 @@
-//! Renders the editor's brief from a template. Decides how text from outside is framed; what is told is the view's.
+//! Renders the editor's brief and follow-up plans from templates. Decides how text from outside is framed; what is told is the view's.
 
 use std::fs;
 
@@ -7,13 +7,20 @@ use minijinja::syntax::SyntaxConfig;
 use minijinja::value::{Serde, Value};
 use minijinja::{AutoEscape, Environment, UndefinedBehavior};
 
+use crate::ports::Plans;
 use crate::process::clean::{hidden, one_line};
 use crate::review::brief::PromptView;
+use crate::review::followup::PlanView;
 
 /// Name of the editor's template, here and in a folder of overrides.
 pub const FIX: &str = "fix.md.j2";
 
 const FIX_TEMPLATE: &str = include_str!("../../prompts/fix.md.j2");
+
+/// Name of the template of follow-up plans.
+pub const PLAN: &str = "plan.md.j2";
+
+const PLAN_TEMPLATE: &str = include_str!("../../prompts/plan.md.j2");
 
 /// Longest single-line text.
 const LINE: usize = 400;
@@ -57,7 +64,7 @@ impl Prompts {
             Some(text) => text,
             None => FIX_TEMPLATE.to_owned(),
         };
-        render(FIX, source, view)
+        render(FIX, source, &view.nonce, view)
     }
 
     fn overriding(&self, name: &str) -> Result<Option<String>, PromptError> {
@@ -70,7 +77,14 @@ impl Prompts {
     }
 }
 
-fn render(name: &str, source: String, view: &PromptView) -> Result<String, PromptError> {
+impl Plans for Prompts {
+    fn plan(&self, view: &PlanView) -> Result<String, String> {
+        let source = self.overriding(PLAN).map(|text| text.unwrap_or_else(|| PLAN_TEMPLATE.to_owned()));
+        source.and_then(|source| render(PLAN, source, "", view)).map_err(|error| error.to_string())
+    }
+}
+
+fn render(name: &str, source: String, nonce: &str, view: &impl serde::Serialize) -> Result<String, PromptError> {
     let failed = |error: minijinja::Error| PromptError::Render { name: name.to_owned(), why: format!("{error:#}") };
     let mut templates = Environment::new();
     templates.set_undefined_behavior(UndefinedBehavior::Strict);
@@ -78,9 +92,8 @@ fn render(name: &str, source: String, view: &PromptView) -> Result<String, Promp
     // Lines that hold nothing but a tag leave no line behind.
     let syntax = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).keep_trailing_newline(true).build();
     templates.set_syntax(syntax.map_err(failed)?);
-    let nonce = view.nonce.clone();
-    templates.add_function("frame", move |label: String, text: String| frame(&nonce, &label, &text));
-    let nonce = view.nonce.clone();
+    let (word, nonce) = (nonce.to_owned(), nonce.to_owned());
+    templates.add_function("frame", move |label: String, text: String| frame(&word, &label, &text));
     templates.add_filter("line", move |text: String| without(&nonce, &one_line(&text, LINE)).replace('`', "'"));
     templates.add_template_owned(name.to_owned(), source).map_err(failed)?;
     let template = templates.get_template(name).map_err(failed)?;

@@ -80,6 +80,16 @@ pub enum Command {
     Run(RunArgs),
     /// Looks once and shows findings, reviewers and gate; writes nothing to the forge.
     Status(StatusArgs),
+    /// Lets a person decide finding by finding at the keyboard: fix, argue, follow-up, re-grade, accept.
+    ///
+    /// Nothing is posted before everything was shown word for word and confirmed once; leaving keeps what is decided.
+    ///
+    /// Example: `pushback triage`, or `pushback triage --dry-run` to see what would be posted.
+    Triage,
+    /// Says the one next thing to do, with all it needs.
+    Next(NextArgs),
+    /// Answers findings for an agent or a script that edits, commits and pushes itself.
+    Resolve(ResolveArgs),
     /// Judges whether the pull request may be merged.
     Gate(GateArgs),
     /// Shows one finding with its code, hunk, thread and history.
@@ -142,6 +152,72 @@ pub struct StatusArgs {
     /// Reads inline comments from a file, as `gh api repos/O/R/pulls/N/comments` prints them; `-` is stdin.
     #[arg(long, value_name = "FILE|-")]
     pub comments: Option<Utf8PathBuf>,
+}
+
+/// Options of `next`.
+#[derive(Debug, Clone, Default, Args)]
+#[command(after_help = "\
+Examples:
+  pushback next                        what to do now, for reading
+  pushback next --json                 the same for an agent: action, finding, the commands that answer it
+  pushback next --json --max-age 10m   without asking the forge when the last reading is young enough")]
+pub struct NextArgs {
+    /// Answers from the last reading if that is younger than this, without asking the forge; says how old it is.
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    pub max_age: Option<std::time::Duration>,
+}
+
+/// Options of `resolve`.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "\
+`fix` is recorded as a claim and proved at the next reading: its commit is on the remote and touches the place. Every other
+answer is judged and posted at once. Giving the same answer twice does nothing the second time.
+
+Examples:
+  pushback resolve c1234 fix --commit HEAD
+  pushback resolve c1234 argue --reason 'The list in src/pay.sh is fixed, so splitting on words is wanted.' --dry-run
+  pushback resolve c1234 r77.1 stale
+  pushback resolve c1234 defer --reason TEXT --plan-title 'Parse prices as decimals' --step 'Write a test'")]
+pub struct ResolveArgs {
+    /// Finding ids, for example `c1234`; one answer serves all of them.
+    #[arg(value_name = "ID", required = true, num_args = 1..)]
+    pub ids: Vec<String>,
+    /// The answer.
+    #[arg(value_name = "ANSWER")]
+    pub answer: Answer,
+    /// Why, in 40 to 2,000 characters that speak of the finding; `-` reads it from stdin.
+    #[arg(long, value_name = "TEXT")]
+    pub reason: Option<String>,
+    /// The commit that fixes it; HEAD otherwise.
+    #[arg(long, value_name = "SHA")]
+    pub commit: Option<String>,
+    /// Another place that the fix changed, for example `src/a.rs:10-14`; may be repeated.
+    #[arg(long, value_name = "PATH:LINES")]
+    pub place: Vec<String>,
+    /// Title of the follow-up plan.
+    #[arg(long, value_name = "TITLE")]
+    pub plan_title: Option<String>,
+    /// A first step of the plan; may be repeated.
+    #[arg(long, value_name = "TEXT")]
+    pub step: Vec<String>,
+    /// Consents to posting in this repository.
+    #[arg(long)]
+    pub yes: bool,
+}
+
+/// What a finding is answered with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Answer {
+    /// The code was changed.
+    Fix,
+    /// It is wrong or not worth it; P2 only.
+    Argue,
+    /// Its place is provably gone.
+    Stale,
+    /// Out of scope: a follow-up plan is written for you to commit.
+    Defer,
+    /// It asks a question, and this is the answer.
+    Answer,
 }
 
 /// Options of `gate`.

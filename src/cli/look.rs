@@ -48,6 +48,8 @@ pub(crate) struct Desk {
     pub(crate) rules: Rules,
     /// Guarded paths.
     pub(crate) guard: Guard,
+    /// Templates.
+    pub(crate) prompts: Prompts,
     /// Forge.
     pub(crate) forge: Github,
     /// State.
@@ -78,7 +80,7 @@ pub(crate) fn desk_at(cx: &Context, command: &str, mut place: Place) -> Result<D
     let place = Place { tree: place.tree.for_pr(&place.remote, &branch)?, ..place };
     let forge = Github::new(api, pr.clone(), write_gap(cx));
     let store = FileStore::new(place.tree.common_dir(), &place.found.toplevel, pr.clone(), command)?;
-    Ok(Desk { place, pr, settings, rules, guard, forge, store, obs, notes, own_tree: false })
+    Ok(Desk { place, pr, settings, rules, guard, prompts: prompts(), forge, store, obs, notes, own_tree: false })
 }
 
 /// What is in force for a pull request, made ready.
@@ -250,10 +252,15 @@ fn config_home() -> Option<Utf8PathBuf> {
     Utf8PathBuf::try_from(base.config_dir()).ok()
 }
 
+/// The templates, the user's own first.
+fn prompts() -> Prompts {
+    Prompts::new(config_home().map(|home| home.join("pushback").join("prompts")).filter(|dir| dir.is_dir()))
+}
+
 /// Compiles the rules, the user's first.
 pub(crate) fn rules(layers: &Layers) -> Result<Rules, Failure> {
     let policy = Settings::from_layers(layers).policy;
-    Rules::compile(rules::builtin(), &rules::user_rules(layers), &rules::overrides(&policy))
+    rules::in_force(&rules::user_rules(layers), &rules::overrides(&policy))
         .map_err(|bad| Failure::usage(bad.to_string(), "mend the pattern; `severity.rule` takes a regular expression"))
 }
 
@@ -294,6 +301,7 @@ impl Desk {
             rules: &self.rules,
             policy: &self.settings.policy,
             guard: &self.guard,
+            plans: &self.prompts,
             pr: self.pr.clone(),
             // Another pull request than this branch's: only its own branch may run it.
             branch: if self.place.remote_branch == self.obs.pr.head_branch {
@@ -347,7 +355,6 @@ impl Desk {
                 None => return Ok(None),
             },
         };
-        let prompts = config_home().map(|home| home.join("pushback").join("prompts")).filter(|dir| dir.is_dir());
         let setup = agent::Setup {
             command: agent.command.clone(),
             model: agent.model.clone(),
@@ -359,7 +366,7 @@ impl Desk {
             secrets: token::secrets(),
             worktree: self.place.found.toplevel.clone(),
             runs: self.store.log_dir()?,
-            prompts: Prompts::new(prompts),
+            prompts: self.prompts.clone(),
             supervisor: Supervisor::this_program(),
             stop: cx.stop(),
         };

@@ -78,7 +78,7 @@ fn prepared(mut cli: Cli) -> Result<u8, Failure> {
         (false, _) => Verbosity::Verbose,
     };
     let depth = match cli.command {
-        Command::Gate(_) | Command::Run(_) => Depth::Full,
+        Command::Gate(_) | Command::Run(_) | Command::Resolve(_) | Command::Triage => Depth::Full,
         _ => Depth::Warm,
     };
     let cx = Context {

@@ -126,7 +126,12 @@ pub const KEYS: &[Key] = &[
     policy("post.replies", OneOf(&["reasons", "all", "minimal"]), "\"reasons\"", "Which settled findings get a reply."),
     policy("post.description", Bool, "true", "Whether the block in the description is kept; arguments need it."),
     policy("post.resolve", OneOf(&["auto", "never"]), "\"auto\"", "Whether bots' threads are resolved once settled."),
-    policy("followup.dir", Text, "\"wiki/plans\"", "Folder of follow-up plans; this version writes none."),
+    policy(
+        "followup.dir",
+        Text,
+        "\"wiki/plans\"",
+        "Folder in the repository where the plans of follow-ups are written.",
+    ),
     policy("limits.rounds", Count, "5", "Rounds since the last success or a person's word."),
     policy("limits.attempts", Count, "3", "Editor runs per finding."),
     policy("limits.exchanges", Count, "2", "Exchanges per thread."),

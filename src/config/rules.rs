@@ -1,11 +1,12 @@
 //! The rule files that are built in. Parses them; what they mean is decided by `review::classify`.
 
 use std::collections::BTreeMap;
+use std::sync::OnceLock;
 
 use super::layers::Layers;
 use super::settings::severity;
-use crate::review::classify::BadRule;
 use crate::review::classify::rules::{ReviewerOverride, RuleFile, UserRule};
+use crate::review::classify::{BadRule, Rules};
 use crate::review::policy::Policy;
 
 macro_rules! files {
@@ -61,6 +62,20 @@ pub fn builtin() -> Vec<RuleFile> {
     FILES.iter().map(|(name, text)| parse(name, text).expect("a built-in rule file parses")).collect()
 }
 
+/// Returns the built-in rules with what the user says. The built-in part is read once a process: later rules share its
+/// patterns, and with them what was compiled of those.
+pub fn in_force(user: &[UserRule], overrides: &BTreeMap<String, ReviewerOverride>) -> Result<Rules, BadRule> {
+    static BUILTIN: OnceLock<Rules> = OnceLock::new();
+    let rules = match BUILTIN.get() {
+        Some(rules) => rules,
+        None => {
+            let rules = Rules::compile(&builtin(), &[], &BTreeMap::new())?;
+            BUILTIN.get_or_init(|| rules)
+        }
+    };
+    rules.clone().with(user, overrides)
+}
+
 /// Parses one rule file.
 pub fn parse(name: &str, text: &str) -> Result<RuleFile, BadRule> {
     let why = |e: toml::de::Error| BadRule {
@@ -96,14 +111,13 @@ pub fn overrides(policy: &Policy) -> BTreeMap<String, ReviewerOverride> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::review::classify::Rules;
 
     #[test]
     fn every_built_in_file_compiles_and_bears_its_name() {
         let files = builtin();
         let names: Vec<_> = files.iter().map(|f| f.name.as_str()).collect();
         assert_eq!(names, FILES.iter().map(|(name, _)| *name).collect::<Vec<_>>());
-        let rules = Rules::compile(files, &[], &BTreeMap::new()).expect("the rules fit together");
+        let rules = Rules::compile(&files, &[], &BTreeMap::new()).expect("the rules fit together");
         rules.check().expect("every pattern compiles");
     }
 
@@ -111,7 +125,7 @@ mod tests {
         let layer = crate::config::layers::parse("user", text).expect("a good file");
         let layers = Layers::merge(vec![(crate::config::layers::Origin::User, layer)]);
         let policy = crate::config::settings::Settings::from_layers(&layers).policy;
-        Rules::compile(builtin(), &user_rules(&layers), &overrides(&policy)).expect("the rules fit together")
+        in_force(&user_rules(&layers), &overrides(&policy)).expect("the rules fit together")
     }
 
     #[test]

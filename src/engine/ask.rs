@@ -4,9 +4,12 @@ use std::time::Duration;
 
 use super::survey::{self, Survey};
 use super::{EngineError, Ports, Setup, verify};
-use crate::ports::Worktree;
+use crate::ports::{Forge, Worktree};
+use crate::review::followup;
 use crate::review::gate::{self, DescriptionReading, GateFacts, LocalHeads};
 use crate::review::ids::Sha;
+use crate::review::next::Local;
+use crate::review::observation::PullRequest;
 use crate::review::reviewers::{Proofs, ReviewerFacts};
 use crate::review::step::{BlockState, RunFacts, Situation, Step, next_step, tests_at};
 use crate::review::summary::{Entry, Summary};
@@ -18,6 +21,19 @@ pub fn heads(tree: &dyn Worktree, head: &Sha) -> Result<LocalHeads, EngineError>
     let local = tree.facts()?.head;
     let remote = tree.remote_head()?.unwrap_or_else(|| head.clone());
     Ok(LocalHeads { local, remote })
+}
+
+/// Tells how a commit here stands to the pull request's head.
+pub fn relation(tree: &dyn Worktree, here: &Sha, head: &Sha) -> Result<Local, EngineError> {
+    if here == head {
+        return Ok(Local::Same);
+    }
+    Ok(match (tree.is_ancestor(head, here)?, tree.is_ancestor(here, head)?) {
+        (Some(true), _) => Local::Ahead,
+        (_, Some(true)) => Local::Behind,
+        (Some(false), Some(false)) => Local::Diverged,
+        (Some(false) | None, _) => Local::Elsewhere,
+    })
 }
 
 /// Judges the gate on what one look found; a bare reaction is proof only where the settings say so.
@@ -47,6 +63,23 @@ pub fn judge_gate(setup: &Setup<'_>, summary: &Summary, survey: &Survey, local: 
         reviewer_checks: &reviewer_checks,
         policy: setup.policy,
     })
+}
+
+/// Says which open pull requests stand on this one's branch: deleting it on merging closes them (FC-31).
+pub fn stacked(forge: &dyn Forge, pr: &PullRequest) -> Option<String> {
+    // A branch of a fork is nobody's base here.
+    if pr.head_repo.as_ref().is_none_or(|head| !head.same(&pr.at.slug)) {
+        return None;
+    }
+    let closes = "deleting the branch after merging closes it; give it another base first";
+    match forge.stacked(&pr.head_branch) {
+        Err(error) => Some(format!("whether other pull requests have this branch as their base is not known: {error}")),
+        Ok(numbers) => {
+            let names: Vec<String> =
+                numbers.iter().filter(|n| **n != pr.at.number.0).map(|n| format!("#{n}")).collect();
+            (!names.is_empty()).then(|| format!("{} has this branch as its base: {closes}", names.join(", ")))
+        }
+    }
 }
 
 /// Runs the verifier on the head for `gate --verify` and records the result in the summary.
@@ -94,6 +127,10 @@ pub fn would_do(setup: &Setup<'_>, summary: &Summary, survey: &Survey, local: &S
         Step::Edit { findings, tests } => {
             let ids: Vec<String> = findings.iter().map(ToString::to_string).collect();
             format!("start the editor with {}{}", ids.join(", "), if tests { " and red spec tests" } else { "" })
+        }
+        Step::Plan => {
+            let ids: Vec<String> = followup::unwritten(summary).iter().map(ToString::to_string).collect();
+            format!("write and commit the follow-up plan of {}", ids.join(", "))
         }
         Step::GiveToPerson(ids) => {
             let ids: Vec<String> = ids.iter().map(ToString::to_string).collect();

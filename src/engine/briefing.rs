@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::survey::Survey;
 use super::{EngineError, Ports, Setup};
 use crate::review::anchor::{self, Located, Place};
-use crate::review::brief::{FindingsFile, PromptView, TestsView, ThreadLine};
+use crate::review::brief::{Around, FindingsFile, PromptView, TestsView, ThreadLine};
 use crate::review::classify;
 use crate::review::comment::Side;
 use crate::review::compose::{self, Round, Sources};
@@ -87,17 +87,6 @@ pub(super) fn tests(summary: &Summary, setup: &Setup<'_>, local: &crate::review:
             log: if record.state == VerifyState::Green { String::new() } else { record.log.clone() },
         },
     }
-}
-
-/// What is shown with a finding.
-#[derive(Debug, Clone, Default)]
-pub struct Around {
-    /// Code at the head.
-    pub code: String,
-    /// The hunk as the reviewer saw it.
-    pub hunk: String,
-    /// The thread so far.
-    pub thread: Vec<ThreadLine>,
 }
 
 /// Gathers code, hunk and thread of one finding.

@@ -1,11 +1,14 @@
 //! One editor run: counted, pictured, started, examined, committed. Nothing it says is believed (R7, R8, R28).
 
 use super::briefing::{self, Draft};
+use super::followup;
 use super::recover::set_aside;
-use super::survey::Survey;
+use super::reversal;
+use super::survey::{Survey, places_now};
 use super::{EngineError, Ports, Setup};
 use crate::ports::{AgentOutcome, AgentReport, Brief, BriefFiles, Event, Held};
 use crate::review::compose;
+use crate::review::decision::Verb;
 use crate::review::diff::{FileChange, FileDiff};
 use crate::review::guard::Examined;
 use crate::review::ids::{FindingId, RepoPath, Sha};
@@ -29,7 +32,7 @@ pub(super) enum EditEnd {
     Stop(StopReason, String, String),
 }
 
-fn stop(reason: StopReason, why: impl Into<String>, remedy: impl Into<String>) -> EditEnd {
+pub(super) fn stop(reason: StopReason, why: impl Into<String>, remedy: impl Into<String>) -> EditEnd {
     EditEnd::Stop(reason, why.into(), remedy.into())
 }
 
@@ -77,7 +80,7 @@ fn counted(round: &RoundRecord) -> bool {
     !matches!(round.outcome, RoundOutcome::Environment | RoundOutcome::CutOff)
 }
 
-fn untracked(ports: &Ports<'_>) -> Result<Vec<String>, EngineError> {
+pub(super) fn untracked(ports: &Ports<'_>) -> Result<Vec<String>, EngineError> {
     let added = ports.tree.diff_worktree()?.into_iter().filter(|file| file.change == FileChange::Added);
     Ok(added.filter_map(|file| file.new_path).map(|path| path.to_string()).collect())
 }
@@ -108,6 +111,7 @@ fn prepare(
         decisions,
         spec,
         time_left: left,
+        cost_left: (limits.cost_usd > 0.0).then(|| (limits.cost_usd - summary.used.cost_usd).max(0.0)),
     })
 }
 
@@ -120,28 +124,8 @@ fn open_round(summary: &mut Summary, ask: &Ask<'_>, draft: &Draft, sent: Vec<Fin
             entry.finding.attempts += 1;
         }
     }
-    summary.rounds.push(RoundRecord {
-        n: ask.round,
-        head_before: ask.local.clone(),
-        head_after: None,
-        sent,
-        outcome: RoundOutcome::Editing,
-        why: String::new(),
-        verify: None,
-        seconds: 0,
-        tokens: 0,
-        cost_usd: 0.0,
-        brief: draft.hash.clone(),
-        tree: String::new(),
-        decisions: Vec::new(),
-        problems: Vec::new(),
-        judged: false,
-        settled: Vec::new(),
-        touched: Vec::new(),
-        untracked,
-        replays: 0,
-        replaying: None,
-    });
+    let begun = RoundRecord::begun(ask.round, ask.local.clone(), sent);
+    summary.rounds.push(RoundRecord { brief: draft.hash.clone(), untracked, ..begun });
 }
 
 fn spend(summary: &mut Summary, report: &AgentReport) {
@@ -153,14 +137,14 @@ fn spend(summary: &mut Summary, report: &AgentReport) {
     }
 }
 
-struct Ran<'a> {
-    before: Picture,
+pub(super) struct Ran<'a> {
+    pub(super) before: Picture,
     report: AgentReport,
-    ask: &'a Ask<'a>,
-    sent: Vec<FindingId>,
+    pub(super) ask: &'a Ask<'a>,
+    pub(super) sent: Vec<FindingId>,
 }
 
-fn finish(summary: &mut Summary, outcome: RoundOutcome, why: impl Into<String>) {
+pub(super) fn finish(summary: &mut Summary, outcome: RoundOutcome, why: impl Into<String>) {
     if let Some(round) = summary.rounds.last_mut() {
         round.outcome = outcome;
         round.why = why.into();
@@ -172,7 +156,7 @@ fn kept_name(summary: &Summary, ask: &Ask<'_>) -> String {
 }
 
 /// Takes out what a run left, keeping it on a ref.
-fn take_out(ports: &Ports<'_>, summary: &Summary, ran: &Ran<'_>) -> Result<String, EngineError> {
+pub(super) fn take_out(ports: &Ports<'_>, summary: &Summary, ran: &Ran<'_>) -> Result<String, EngineError> {
     let name = kept_name(summary, ran.ask);
     let mine = summary.rounds.last().map(|round| round.untracked.clone()).unwrap_or_default();
     let kept = set_aside(ports, &name, &ran.before.head, &mine)?;
@@ -211,15 +195,38 @@ fn after_run(
     }
     read_decisions(ports, summary)?;
     put_frozen_back(ports, setup, summary, ran, &examined)?;
+    if let Some(end) = reversal::given_back(ports, summary, ran)? {
+        return Ok(end);
+    }
+    let plans = write_plans(ports, setup, summary, survey)?;
     let end = commit(ports, summary, ran, &commits)?;
     if let EditEnd::Go = end {
         judge_answers(ports, setup, summary, survey)?;
+        let head = ports.tree.facts()?.head;
+        followup::committed(ports, summary, &plans, &head, ran.ask.round)?;
     }
     Ok(end)
 }
 
+/// Writes the plans that this round's commit is to hold: those the editor drafted, and those that waited.
+fn write_plans(
+    ports: &Ports<'_>,
+    setup: &Setup<'_>,
+    summary: &mut Summary,
+    survey: &Survey,
+) -> Result<Vec<followup::Written>, EngineError> {
+    let Some(round) = summary.rounds.last().cloned() else { return Ok(Vec::new()) };
+    let judged = judged(ports, setup, summary, survey, &round)?;
+    let drafted = judged.into_iter().filter_map(|one| match one.answer {
+        judge::Answered::Accepted(pending) if pending.verb == Verb::Defer => Some((one.id, pending)),
+        judge::Answered::Accepted(_) | judge::Answered::Draft(_) | judge::Answered::Refused(_) => None,
+    });
+    let decisions: Vec<_> = followup::owed(summary).into_iter().chain(drafted).collect();
+    followup::write(ports, setup, summary, &decisions)
+}
+
 /// Tells the editor's next run what was wrong with this one.
-fn refuse(summary: &mut Summary, sent: &[FindingId], why: &str) {
+pub(super) fn refuse(summary: &mut Summary, sent: &[FindingId], why: &str) {
     for id in sent {
         if let Some(entry) = summary.comments.get_mut(id) {
             entry.refused = Some(why.to_owned());
@@ -442,22 +449,7 @@ fn judge_answers(
     survey: &Survey,
 ) -> Result<(), EngineError> {
     let Some(round) = summary.rounds.last().cloned() else { return Ok(()) };
-    // Lines are those of the pull request's head; commits that wait here count like this round's own.
-    let head = &survey.obs.pr.head;
-    let local = ports.tree.facts()?.head;
-    let diff = if &local == head { Vec::new() } else { ports.tree.diff(head, &local)? };
-    let entries: Vec<&crate::review::summary::Entry> =
-        round.sent.iter().filter_map(|id| summary.comments.get(id)).collect();
-    let around = briefing::lookups(ports, survey, &entries, head)?;
-    let parsed = judge::ParsedDecisions { decisions: round.decisions.clone(), problems: round.problems.clone() };
-    let facts = judge::RoundFacts {
-        round: round.n,
-        commit: (&local != head).then_some(&local),
-        diff: &diff,
-        people_argue: setup.policy.people_argue,
-        code: &|entry| around.get(&entry.finding.id).map(|around| around.code.clone()).unwrap_or_default(),
-    };
-    let judged = judge::judge(summary, &round.sent, &parsed, facts);
+    let judged = judged(ports, setup, summary, survey, &round)?;
     judge::apply(summary, &judged);
     let mut settled = Vec::new();
     for verdict in &judged {
@@ -477,4 +469,32 @@ fn judge_answers(
         round.settled = settled;
     }
     Ok(())
+}
+
+fn judged(
+    ports: &Ports<'_>,
+    setup: &Setup<'_>,
+    summary: &Summary,
+    survey: &Survey,
+    round: &RoundRecord,
+) -> Result<Vec<judge::Judged>, EngineError> {
+    // Lines are those of the pull request's head; commits that wait here count like this round's own.
+    let head = &survey.obs.pr.head;
+    let local = ports.tree.facts()?.head;
+    let diff = if &local == head { Vec::new() } else { ports.tree.diff(head, &local)? };
+    let entries: Vec<&crate::review::summary::Entry> =
+        round.sent.iter().filter_map(|id| summary.comments.get(id)).collect();
+    let around = briefing::lookups(ports, survey, &entries, head)?;
+    let parsed = judge::ParsedDecisions { decisions: round.decisions.clone(), problems: round.problems.clone() };
+    let places = places_now(ports, summary, survey, &round.sent)?;
+    let unknown = judge::PlaceNow::Unsure("it was not looked for".to_owned());
+    let facts = judge::RoundFacts {
+        round: round.n,
+        commit: (&local != head).then_some(&local),
+        diff: &diff,
+        people_argue: setup.policy.people_argue,
+        place: &|entry| places.get(&entry.finding.id).cloned().unwrap_or(unknown.clone()),
+        code: &|entry| around.get(&entry.finding.id).map(|around| around.code.clone()).unwrap_or_default(),
+    };
+    Ok(judge::judge(summary, &round.sent, &parsed, facts))
 }

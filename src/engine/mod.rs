@@ -4,19 +4,25 @@
 mod ask;
 mod briefing;
 mod edit;
+mod followup;
 mod post;
 pub mod publish;
 mod push;
 mod recover;
 mod reprove;
+pub mod resolve;
+mod reversal;
 pub mod rounds;
 mod start;
 pub mod survey;
+pub mod triage;
 mod verify;
 
 use std::time::Duration;
 
-use crate::ports::{Agent, Clock, Event, Forge, ForgeError, GitError, Reporter, Store, StoreError, Verifier, Worktree};
+use crate::ports::{
+    Agent, Clock, Event, Forge, ForgeError, GitError, Plans, Reporter, Store, StoreError, Verifier, Worktree,
+};
 use crate::review::classify::Rules;
 use crate::review::guard::Guard;
 use crate::review::ids::PrRef;
@@ -24,7 +30,7 @@ use crate::review::observation::Observation;
 use crate::review::policy::Policy;
 use crate::review::summary::{HeadRecord, PrRecord, Summary};
 
-pub use briefing::Around;
+pub use crate::review::brief::Around;
 
 /// The world, as a use case sees it.
 #[derive(Clone, Copy)]
@@ -63,6 +69,8 @@ pub struct Setup<'a> {
     pub policy: &'a Policy,
     /// Protected and frozen paths.
     pub guard: &'a Guard,
+    /// Templates of follow-up plans.
+    pub plans: &'a dyn Plans,
     /// The pull request.
     pub pr: PrRef,
     /// Local branch that stands for its head.

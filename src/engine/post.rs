@@ -63,6 +63,7 @@ fn set_state(summary: &mut Summary, key: &str, state: WriteState, why: &str) {
 fn prepare(ports: &Ports<'_>, summary: &Summary, item: &OutboxItem) -> Result<Prepared, EngineError> {
     Ok(Prepared::Write(match &item.target {
         Target::Thread { root } => Write::Reply { root: *root, body: item.body.clone() },
+        Target::Reply { root, .. } => Write::Reply { root: *root, body: item.body.clone() },
         Target::Conversation => Write::Comment { body: item.body.clone() },
         Target::Inline { id } => Write::React { id: *id, content: item.body.clone() },
         Target::Own { channel, id } => Write::Delete { channel: *channel, id: *id },
@@ -105,6 +106,7 @@ fn tell(ports: &Ports<'_>, item: &OutboxItem, written: &Written) {
         | WriteKind::Fixed
         | WriteKind::Answer
         | WriteKind::Review
+        | WriteKind::Command
         | WriteKind::React
         | WriteKind::Retract => format!("posted: {}", item.kind.as_str()),
     };

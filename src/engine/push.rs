@@ -115,7 +115,8 @@ pub(super) fn moved(
 fn rebase_record(summary: &mut Summary, old: &Sha, new: &Sha, onto: &Sha) {
     let ours: Vec<Sha> = summary.rounds.iter().filter_map(|round| round.head_after.clone()).collect();
     for pending in summary.comments.values_mut().filter_map(|entry| entry.pending.as_mut()) {
-        if pending.commit.as_ref().is_some_and(|sha| sha == old || ours.contains(sha)) {
+        let linked = pending.url.is_some();
+        if !linked && pending.commit.as_ref().is_some_and(|sha| sha == old || ours.contains(sha)) {
             pending.commit = Some(new.clone());
         }
     }

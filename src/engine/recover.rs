@@ -111,6 +111,8 @@ pub(super) fn reject(
             if entry.pending.as_ref().is_some_and(|pending| pending.verb == Verb::Fix && pending.round == round.n) {
                 entry.pending = None;
                 entry.refused = Some(format!("its round was put aside: {why}"));
+            } else if let Some(plan) = entry.pending.as_mut().filter(|p| p.verb == Verb::Defer && p.url.is_none()) {
+                (plan.commit, plan.file) = (None, None);
             }
         }
     }

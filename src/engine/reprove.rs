@@ -6,20 +6,12 @@ use std::collections::BTreeMap;
 use super::{EngineError, Ports};
 use crate::review::absorb;
 use crate::review::anchor::{self, Located, Place};
+use crate::review::commit::answered;
 use crate::review::ids::{FindingId, Sha};
 use crate::review::judge;
 use crate::review::observation::Observation;
 use crate::review::status::Status;
 use crate::review::summary::{Entry, Proof, Summary};
-
-/// The trailer of a round's commit.
-pub(super) const TRAILER: &str = "Pushback-Findings:";
-
-/// Returns the findings that a commit says it answers.
-pub(super) fn answered(message: &str) -> Vec<FindingId> {
-    let lines = message.lines().filter_map(|line| line.strip_prefix(TRAILER));
-    lines.flat_map(|ids| ids.split(',')).filter_map(|id| id.trim().parse().ok()).collect()
-}
 
 /// Settles what commits in the history of the head prove as fixed.
 pub(super) fn reprove(ports: &Ports<'_>, summary: &mut Summary, obs: &Observation) -> Result<(), EngineError> {
@@ -55,7 +47,7 @@ pub(super) fn reprove(ports: &Ports<'_>, summary: &mut Summary, obs: &Observatio
 }
 
 /// The finding with its place as it was right before a commit.
-fn at_parent(
+pub(super) fn at_parent(
     ports: &Ports<'_>,
     entry: &Entry,
     made_on: &Sha,
@@ -86,17 +78,4 @@ fn at_parent(
         }
         Located::Gone { .. } | Located::Unsure { .. } => None,
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn trailers_name_findings() {
-        let message =
-            "Address 2 review findings\n\n- c1 P1: x\n\nPushback-Round: 1\nPushback-Findings: c1, r5.2, junk\n";
-        assert_eq!(answered(message).iter().map(ToString::to_string).collect::<Vec<_>>(), ["c1", "r5.2"]);
-        assert!(answered("Pushback-Findings: tests\n").is_empty());
-    }
 }

@@ -10,17 +10,19 @@ use super::post::{self, Posted};
 use super::push::{self, PushEnd};
 use super::start::may_start;
 use super::survey::{self, Survey};
-use super::{EngineError, Ports, Setup, recover, verify};
+use super::{EngineError, Ports, Setup, followup, recover, verify};
 
-pub use super::ask::{around, heads, judge_gate, plan, verify_head, would_do};
+pub use super::ask::{around, heads, judge_gate, plan, relation, stacked, verify_head, would_do};
 pub use super::start::{load, rebuilt};
 
 use crate::ports::{Depth, Event, Held, Woken};
+use crate::review::followup as followup_plans;
+use crate::review::followup::unwritten;
 use crate::review::gate::LocalHeads;
-use crate::review::ids::Sha;
+use crate::review::ids::{FindingId, Sha};
 use crate::review::observation::{Observation, PrState};
 use crate::review::outbox;
-use crate::review::step::{RunFacts, Situation, Step, next_step};
+use crate::review::step::{RunFacts, Situation, Step, next_step, unpushed};
 use crate::review::summary::{Entry, RoundOutcome, StopReason, Summary, VerifyState};
 
 /// Looks after our push at which the forge may still show the former head.
@@ -74,6 +76,8 @@ struct Run<'a> {
     blind: u32,
     not_sent: BTreeMap<String, u32>,
     last_posts: u32,
+    /// Findings the editor may be started on; `None` means all.
+    only: Option<Vec<FindingId>>,
 }
 
 struct Ending {
@@ -105,6 +109,18 @@ pub fn run_with(
     held: Held,
     obs: Observation,
 ) -> Result<RunEnd, EngineError> {
+    run_on(ports, setup, request, held, obs, None)
+}
+
+/// Runs the loop with the editor on these findings only: what a person chose at the keyboard.
+pub fn run_on(
+    ports: &Ports<'_>,
+    setup: &Setup<'_>,
+    request: RunRequest,
+    held: Held,
+    obs: Observation,
+    only: Option<Vec<FindingId>>,
+) -> Result<RunEnd, EngineError> {
     let mut run = Run {
         ports,
         setup,
@@ -117,6 +133,7 @@ pub fn run_with(
         blind: 0,
         not_sent: BTreeMap::new(),
         last_posts: LAST_POSTS,
+        only,
     };
     run_observed(&mut run, obs)
 }
@@ -128,9 +145,9 @@ fn run_observed(run: &mut Run<'_>, obs: Observation) -> Result<RunEnd, EngineErr
     summary.verified.retain(|record| record.state != VerifyState::CouldNotRun);
     // What could not be posted may be possible now.
     outbox::revive(&mut summary);
+    followup_plans::revive(&mut summary);
     if run.request.more > 0 {
-        summary.used.rounds = 0;
-        summary.reset_at_round = summary.round;
+        summary.restart_rounds();
     }
     summary.pr.head = obs.pr.head.clone();
     let facts = ports.tree.facts()?;
@@ -193,8 +210,7 @@ impl Run<'_> {
             | StopReason::EditorUnavailable => return Ok(false),
             // Success starts the count of rounds anew.
             StopReason::Settled => {
-                summary.used.rounds = 0;
-                summary.reset_at_round = summary.round;
+                summary.restart_rounds();
             }
             StopReason::WaitingReviewer
             | StopReason::WaitingCi
@@ -269,7 +285,7 @@ impl Run<'_> {
                 )));
             }
             let local = self.ports.tree.facts()?.head;
-            let step = self.decide(summary, survey, &local);
+            let step = self.narrowed(self.decide(summary, survey, &local), summary, &local);
             tracing::debug!(?step, "next step");
             match self.perform(step, summary, survey, &local, &mut posted)? {
                 Some(next) => return Ok(next),
@@ -300,6 +316,25 @@ impl Run<'_> {
             run: &run,
             now: survey.obs.at,
         })
+    }
+
+    /// Leaves what was not chosen alone.
+    fn narrowed(&self, step: Step, summary: &Summary, local: &Sha) -> Step {
+        let (Some(only), Step::Edit { findings, tests }) = (&self.only, &step) else { return step };
+        let chosen: Vec<FindingId> = findings.iter().filter(|id| only.contains(id)).copied().collect();
+        let ours = unpushed(summary).any(|round| round.head_after.as_ref() == Some(local));
+        if !chosen.is_empty() || (*tests && ours) {
+            return Step::Edit { findings: chosen, tests: *tests };
+        }
+        if !unwritten(summary).is_empty() {
+            return Step::Plan;
+        }
+        Step::Stop {
+            reason: StopReason::NeedsPerson,
+            why: "what was chosen is done; other findings are open".to_owned(),
+            remedy: "decide them with `pushback triage`, or let `pushback run` work on all".to_owned(),
+            person: false,
+        }
     }
 
     fn perform(
@@ -348,6 +383,10 @@ impl Run<'_> {
             Step::Edit { findings, tests } => {
                 self.edit(summary, survey, &Ask { findings: &findings, tests, round: summary.round + 1, local })
             }
+            Step::Plan => Ok(match followup::round(self.ports, self.setup, &self.held, summary, local)? {
+                EditEnd::Go => None,
+                EditEnd::Stop(reason, why, remedy) => Some(Next::End(Ending::new(reason, why, remedy))),
+            }),
             Step::GiveToPerson(ids) => {
                 for id in ids {
                     if let Some(entry) = summary.comments.get_mut(&id) {
@@ -432,7 +471,9 @@ impl Run<'_> {
         if self.blind > BLIND_WAITS {
             return Ok(Some(Next::End(Ending::new(reason, what, "run again later"))));
         }
-        self.ports.reporter.tell(Event::Waiting { what: what.to_owned(), until });
+        // A moment that is over tells nobody anything.
+        let ahead = until.filter(|until| *until > self.ports.clock.now());
+        self.ports.reporter.tell(Event::Waiting { what: what.to_owned(), until: ahead });
         let mut pause = self.pause.min(left.unwrap_or(Duration::MAX));
         if let Some(until) = until {
             let due = Duration::try_from(until.duration_since(self.ports.clock.now())).unwrap_or(self.setup.poll_min);
@@ -452,6 +493,11 @@ impl Run<'_> {
 
     fn end(&self, mut summary: Summary, survey: Option<Survey>, ending: Ending) -> Result<RunEnd, EngineError> {
         summary.stop_reason = Some(ending.reason);
+        if let (StopReason::Settled, true, Some(survey)) = (ending.reason, self.request.until_ready, &survey)
+            && let Some(words) = stacked(self.ports.forge, &survey.obs.pr)
+        {
+            self.ports.warn(words);
+        }
         self.ports.store.save(&self.held, &summary)?;
         let exit = ending.reason.exit_code(ending.person);
         let retry_after_s = (exit == 12).then(|| {

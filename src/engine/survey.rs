@@ -8,8 +8,11 @@ use super::{EngineError, Ports, Setup, push};
 use crate::ports::{Depth, GitError};
 use crate::review::absorb::{self, Seen, Untrusted};
 use crate::review::anchor::{self, Located, Place, Undone};
+use crate::review::decision::Verb;
 use crate::review::diff::FileDiff;
+use crate::review::followup::linked;
 use crate::review::ids::{FindingId, RepoPath, Sha};
+use crate::review::judge::PlaceNow;
 use crate::review::note::Note;
 use crate::review::observation::Observation;
 use crate::review::prove::{self, Reach};
@@ -17,12 +20,14 @@ use crate::review::recheck::{self, ProofFacts, Taken};
 use crate::review::reviewers::{self, Proofs, ReviewerFacts};
 use crate::review::status::Status;
 use crate::review::step::BlockState;
-use crate::review::summary::{Entry, Proof, RoundOutcome, Summary};
+use crate::review::summary::{Entry, Pending, Proof, RoundOutcome, Summary};
 use crate::review::verdict::ReviewersVerdict;
-use crate::review::{description, outbox, trust};
+use crate::review::{commit, description, outbox, trust};
 
 /// Changed files in which a moved block is looked for.
 const MOVED_INTO: usize = 200;
+/// Commits of a branch among which a rebased one is looked for.
+const MOST_COMMITS: usize = 250;
 
 /// What one look found, beside the summary it was absorbed into.
 #[derive(Debug, Clone)]
@@ -39,6 +44,33 @@ pub struct Survey {
     pub untrusted: Vec<Untrusted>,
     /// How deep the look was.
     pub depth: Depth,
+    /// Where the places of the findings are at the head.
+    pub located: BTreeMap<FindingId, Located>,
+}
+
+/// Says where the places of findings are at the head, and which commit of ours took them out, for judging `stale`.
+pub fn places_now(
+    ports: &Ports<'_>,
+    summary: &Summary,
+    survey: &Survey,
+    ids: &[FindingId],
+) -> Result<BTreeMap<FindingId, PlaceNow>, EngineError> {
+    let mut places = BTreeMap::new();
+    for entry in ids.iter().filter_map(|id| summary.comments.get(id)) {
+        let place = match survey.located.get(&entry.finding.id) {
+            None => PlaceNow::Unsure("the commit it was made on is not known".to_owned()),
+            Some(Located::Unsure { because }) => PlaceNow::Unsure(because.clone()),
+            Some(Located::There { path, line, .. }) => {
+                PlaceNow::There(line.map_or_else(|| format!("`{path}`"), |line| format!("`{path}:{line}`")))
+            }
+            Some(Located::Gone { because }) => PlaceNow::Gone {
+                because: because.clone(),
+                by: removed_by_us(ports, summary, entry, &survey.obs.pr.head)?,
+            },
+        };
+        places.insert(entry.finding.id, place);
+    }
+    Ok(places)
 }
 
 /// Looks once and absorbs what is new.
@@ -61,12 +93,24 @@ pub fn digest(
     depth: Depth,
 ) -> Result<Survey, EngineError> {
     let notes = trust::notes(&obs, setup.rules, setup.policy);
+    if by_a_person(ports, summary, &obs.pr.head)? {
+        summary.restart_rounds();
+    }
     push::pushed_rounds(ports, summary, &obs.pr.head)?;
+    committed_plans(ports, summary, &obs)?;
     prove_fixes(ports, summary, &obs)?;
+    if summary.heads.last().is_some_and(|last| last.sha != obs.pr.head) {
+        // What a person took out is known before its reviewer names it again: the copy is a person's business too (FC-34).
+        recheck(ports, summary, &obs, &BTreeMap::new())?;
+    }
     let ours = our_commits(summary);
     let seen = |located| Seen { obs: &obs, notes: &notes, located, policy: setup.policy, our_commits: &ours };
     let nothing = BTreeMap::new();
     let mut absorbed = absorb::absorb(summary, &seen(&nothing));
+    for record in &absorbed.commands {
+        let what = record.refused.as_ref().map_or("taken".to_owned(), |why| format!("not taken: {why}"));
+        ports.say(format!("{}: `{}`: {what}", record.by, record.said));
+    }
     // New findings are known only now; their places are mapped like those of the others.
     let located = locate_all(ports, summary, &obs)?;
     let again = absorb::absorb(summary, &seen(&located));
@@ -77,7 +121,22 @@ pub fn digest(
     outbox::reconcile(summary, &obs, &notes);
     let reviewers = judge_reviewers(setup, summary, &obs, &notes, Proofs::Run);
     let block = block_state(summary, &obs);
-    Ok(Survey { obs, notes, reviewers, block, untrusted: again.untrusted, depth })
+    Ok(Survey { obs, notes, reviewers, block, untrusted: again.untrusted, depth, located })
+}
+
+/// Tells whether the head moved by a commit that a person made. What cannot be read here resets nothing.
+fn by_a_person(ports: &Ports<'_>, summary: &Summary, head: &Sha) -> Result<bool, EngineError> {
+    let Some(last) = summary.heads.last().map(|last| &last.sha).filter(|last| *last != head) else {
+        return Ok(false);
+    };
+    if our_commits(summary).contains(head) || summary.heads.iter().any(|known| known.sha == *head) {
+        return Ok(false);
+    }
+    if !ports.tree.fetch(last)? || !ports.tree.fetch(head)? {
+        return Ok(false);
+    }
+    let new = ports.tree.commits(last, head)?;
+    Ok(new.iter().any(|made| commit::by_person(&made.author, &made.message)))
 }
 
 /// Judges the reviewers on a reading.
@@ -95,6 +154,20 @@ fn our_commits(summary: &Summary) -> BTreeSet<Sha> {
     summary.rounds.iter().filter_map(|round| round.head_after.clone()).collect()
 }
 
+/// A plan that somebody else commits has no commit of ours: it is there once its file is at the head (R15).
+fn committed_plans(ports: &Ports<'_>, summary: &mut Summary, obs: &Observation) -> Result<(), EngineError> {
+    let head = &obs.pr.head;
+    for entry in summary.comments.values_mut() {
+        let waits = |pending: &&mut Pending| pending.verb == Verb::Defer && pending.commit.is_none();
+        let Some(pending) = entry.pending.as_mut().filter(waits) else { continue };
+        let Some(path) = pending.file.as_deref().and_then(|file| RepoPath::from_outside(file).ok()) else { continue };
+        if ports.tree.fetch(head)? && ports.tree.file_at(head, &path)?.is_some() {
+            pending.commit = Some(head.clone());
+        }
+    }
+    Ok(())
+}
+
 /// Asks git about every claimed commit.
 fn prove_fixes(ports: &Ports<'_>, summary: &mut Summary, obs: &Observation) -> Result<(), EngineError> {
     let head = &obs.pr.head;
@@ -108,6 +181,15 @@ fn prove_fixes(ports: &Ports<'_>, summary: &mut Summary, obs: &Observation) -> R
         };
         known.insert(sha, reach);
     }
+    let lost = known.iter().filter(|(_, reach)| **reach == Reach::Lost).map(|(sha, _)| sha.clone()).collect();
+    for (old, new) in replaced(ports, obs, lost)? {
+        for pending in summary.comments.values_mut().filter_map(|entry| entry.pending.as_mut()) {
+            if pending.commit.as_ref() == Some(&old) {
+                pending.commit = Some(new.clone());
+            }
+        }
+        known.insert(new, Reach::Reached);
+    }
     prove::prove(summary, &|sha| known.get(sha).copied().unwrap_or(Reach::Unknown), obs.at);
     Ok(())
 }
@@ -120,9 +202,8 @@ fn take_gone(
     gone: &[(FindingId, String)],
 ) -> Result<(), EngineError> {
     for (id, because) in gone {
-        let Some(entry) = summary.comments.get(id).filter(|entry| entry.blocks() && entry.pending.is_none()) else {
-            continue;
-        };
+        let free = |entry: &&Entry| entry.pending.as_ref().is_none_or(|pending| pending.verb == Verb::Stale);
+        let Some(entry) = summary.comments.get(id).filter(|entry| entry.blocks()).filter(free) else { continue };
         let ours = removed_by_us(ports, summary, entry, &obs.pr.head)?;
         let (head, round) = (obs.pr.head.clone(), summary.round);
         let place = entry.finding.path.clone().unwrap_or_default();
@@ -205,17 +286,77 @@ fn recheck(
             taken.insert(entry.finding.id, by);
         }
     }
+    let lost = reachable.iter().filter(|(_, known)| **known == Some(false)).map(|(sha, _)| sha.clone()).collect();
+    let replaced = replaced(ports, obs, lost)?;
+    // They were found in the history of the head.
+    reachable.extend(replaced.values().map(|sha| (sha.clone(), Some(true))));
+    let plans = plans_there(ports, summary, head)?;
     recheck::recheck_proofs(
         summary,
         &ProofFacts {
             reachable: &|sha: &Sha| reachable.get(sha).copied().flatten(),
-            replaced_by: &|_| None,
+            replaced_by: &|sha| replaced.get(sha).cloned(),
+            plan: &|path| plans.get(path).copied().flatten(),
             undone: &|entry, _| taken.get(&entry.finding.id).cloned(),
             located,
             at: obs.at,
         },
     );
     Ok(())
+}
+
+/// Finds the commits that carry the change of commits which are no longer in the branch: a rebase kept it (FC-34).
+fn replaced(ports: &Ports<'_>, obs: &Observation, lost: Vec<Sha>) -> Result<BTreeMap<Sha, Sha>, EngineError> {
+    let (tree, head) = (ports.tree, &obs.pr.head);
+    let mut found = BTreeMap::new();
+    if lost.is_empty() || !tree.fetch(head)? || !tree.fetch(&obs.pr.base_sha)? {
+        return Ok(found);
+    }
+    let mut changes = Vec::new();
+    for commit in tree.commits(&obs.pr.base_sha, head)?.into_iter().take(MOST_COMMITS) {
+        if let Some(parent) = commit.parent {
+            changes.push((commit.sha.clone(), tree.diff(&parent, &commit.sha)?));
+        }
+    }
+    for sha in lost {
+        if !tree.fetch(&sha)? {
+            continue;
+        }
+        let Some(parent) = tree.parent(&sha)? else { continue };
+        if !tree.fetch(&parent)? {
+            continue;
+        }
+        let change = tree.diff(&parent, &sha)?;
+        if let Some((new, _)) = changes.iter().find(|(_, other)| recheck::same_change(&change, other)) {
+            found.insert(sha, new.clone());
+        }
+    }
+    Ok(found)
+}
+
+/// Tells of each follow-up plan whether its file is at the head, by its own name or one it was renamed to.
+fn plans_there(
+    ports: &Ports<'_>,
+    summary: &Summary,
+    head: &Sha,
+) -> Result<BTreeMap<String, Option<bool>>, EngineError> {
+    let mut plans = BTreeMap::new();
+    for entry in summary.comments.values() {
+        let Some(Proof::Plan { path, url, .. }) = &entry.proof else { continue };
+        let Ok(file) = RepoPath::from_outside(path) else { continue };
+        if plans.contains_key(path) || !ports.tree.fetch(head)? {
+            continue;
+        }
+        let mut there = ports.tree.file_at(head, &file)?.is_some();
+        if let (false, Some((commit, _))) = (there, linked(url))
+            && ports.tree.is_ancestor(&commit, head)? == Some(true)
+        {
+            let moved = |diff: &FileDiff| diff.old_path.as_ref() == Some(&file) && diff.new_path.is_some();
+            there = ports.tree.diff(&commit, head)?.iter().any(moved);
+        }
+        plans.insert(path.clone(), Some(there));
+    }
+    Ok(plans)
 }
 
 fn block_state(summary: &Summary, obs: &Observation) -> BlockState {

@@ -13,6 +13,7 @@ mod remote;
 mod restore;
 mod run;
 mod status;
+mod write;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -239,6 +240,10 @@ impl Worktree for GitWorktree {
 
     fn put_back_refs(&self, picture: &Picture) -> Result<(), GitError> {
         self.restore_refs(picture)
+    }
+
+    fn write_new(&self, path: &RepoPath, text: &str) -> Result<bool, GitError> {
+        self.write_new_file(path, text)
     }
 
     fn commit(&self, paths: &[RepoPath], message: &str) -> Result<Sha, GitError> {

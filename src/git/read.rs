@@ -27,6 +27,23 @@ impl GitWorktree {
         if self.libgit2 { Repository::open(&self.toplevel).ok() } else { None }
     }
 
+    /// Returns the commit that a name stands for; `None` where it stands for none.
+    pub fn commit_named(&self, name: &str) -> Result<Option<Sha>, GitError> {
+        if name.starts_with('-') {
+            return Ok(None);
+        }
+        let full = format!("{name}^{{commit}}");
+        let output = self.git.call(format!("look for commit {name}")).args(["rev-parse", "--verify", "--quiet", &full]);
+        let output = output.run()?;
+        Ok(Sha::parse(String::from_utf8_lossy(&output.stdout).trim()).ok().filter(|_| output.success()))
+    }
+
+    /// Returns where the remote's branch was when it was last pushed to or fetched here; asks nobody.
+    pub fn tracked(&self, remote: &str, branch: &str) -> Option<Sha> {
+        let id = self.lib()?.refname_to_id(&format!("refs/remotes/{remote}/{branch}")).ok()?;
+        Sha::parse(&id.to_string()).ok()
+    }
+
     pub(super) fn status(&self) -> Result<status::Status, GitError> {
         self.status_without(&[])
     }
@@ -163,16 +180,17 @@ impl GitWorktree {
     pub(super) fn commits_between(&self, after: &Sha, to: &Sha) -> Result<Vec<CommitInfo>, GitError> {
         let what = format!("list the commits from {} to {}", after.short(), to.short());
         let not_after = format!("^{after}");
-        let format = "--format=tformat:%H %P%n%B%x00";
+        let format = "--format=tformat:%H %P%n%an <%ae>%n%B%x00";
         let args = ["log", "--no-show-signature", "--no-color", format, "--end-of-options", to.as_str(), &not_after];
         let data = self.git.call(&what).args(args).ok()?;
         let commit = |entry: &[u8]| {
             let text = String::from_utf8_lossy(entry).into_owned();
-            let (ids, message) = text.trim_start_matches('\n').split_once('\n')?;
+            let (ids, rest) = text.trim_start_matches('\n').split_once('\n')?;
+            let (author, message) = rest.split_once('\n')?;
             let mut ids = ids.split(' ');
             let sha = Sha::parse(ids.next()?).ok()?;
             let parent = ids.next().and_then(|id| Sha::parse(id).ok());
-            Some(CommitInfo { sha, parent, message: message.to_owned() })
+            Some(CommitInfo { sha, parent, author: author.to_owned(), message: message.to_owned() })
         };
         Ok(data.split(|byte| *byte == 0).filter_map(commit).collect())
     }

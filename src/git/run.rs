@@ -15,6 +15,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use secrecy::{ExposeSecret, SecretString};
 
 use crate::ports::GitError;
+use crate::process::NO_HOOK;
 
 /// Limit of commands that stay on this machine; generous, since commit hooks of people run tests.
 const LOCAL_LIMIT: Duration = Duration::from_secs(30 * 60);
@@ -25,8 +26,6 @@ pub(super) const TRANSFER_LIMIT: Duration = Duration::from_secs(30 * 60);
 
 /// Variable that carries the token to the credential helper of one command.
 const TOKEN_VARIABLE: &str = "PUSHBACK_GIT_TOKEN";
-/// Tells our own hook that this command is ours.
-const NO_HOOK: &str = "PUSHBACK_NO_HOOK";
 
 /// What git sets for its hooks, or people for one command: it would lead every child to another repository.
 const SCRUBBED: &[&str] = &[

@@ -2,7 +2,7 @@
 //!
 //! The token is attached per request and only for the configured API origin; other origins are never asked at all.
 
-use std::io::{self, BufReader, Read};
+use std::io::{self, Read};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -174,7 +174,12 @@ impl Client {
 
     /// Asks for JSON of one shape.
     pub(crate) fn json<T: DeserializeOwned>(&self, ask: &Ask<'_>) -> Result<Got<T>, Fault> {
-        self.run(ask, &|body| serde_json::from_reader(BufReader::with_capacity(32 << 10, body)))
+        self.run(ask, &|body| {
+            // A slice is read several times faster than a stream; the bounds hold for what is read here.
+            let mut bytes = Vec::new();
+            body.read_to_end(&mut bytes).map_err(serde_json::Error::io)?;
+            serde_json::from_slice(&bytes)
+        })
     }
 
     /// Asks and ignores the content.

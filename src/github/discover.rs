@@ -99,6 +99,15 @@ impl Api {
         Ok(found)
     }
 
+    /// Returns the open pull requests that have a branch as their base.
+    pub(crate) fn based_on(&self, slug: &RepoSlug, branch: &str) -> Result<Vec<u64>, Fault> {
+        let path = format!("{}/pulls?base={}&state=open&per_page=100", repo(slug), part(branch));
+        let pages = self.list::<Vec<wire::Listed>>(&path)?.value;
+        // Some servers ignore a filter they do not understand.
+        let on = pages.into_iter().flatten().filter(|pull| pull.base.name == branch && pull.state == "open");
+        Ok(on.map(|pull| pull.number).collect())
+    }
+
     /// Learns which bots wrote on the repository's last ten pull requests, and how many pull requests there were.
     pub fn newest_bots(&self, slug: &RepoSlug) -> Result<(usize, BTreeSet<Login>), ForgeError> {
         told(slug, self.ask_recent_bots(slug))

@@ -1,7 +1,7 @@
 //! Answers kept on disk with their ETag, one file per address. Whatever is wrong with a file, it counts as absent.
 
-use std::fs::{self, DirBuilder, File};
-use std::io::{BufReader, BufWriter, Write as _};
+use std::fs::{self, DirBuilder};
+use std::io::{BufWriter, Write as _};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::sync::Once;
 use std::time::{Duration, SystemTime};
@@ -91,8 +91,8 @@ impl Cache {
     /// Returns what is kept under a key.
     pub(crate) fn get<T: DeserializeOwned>(&self, key: &Key) -> Option<Kept<T>> {
         let path = self.dir.as_ref()?.join(key.file_name());
-        let file = File::open(path).ok()?;
-        let found: FileIn<T> = serde_json::from_reader(BufReader::new(file)).ok()?;
+        // A slice is read several times faster than a stream.
+        let found: FileIn<T> = serde_json::from_slice(&fs::read(path).ok()?).ok()?;
         (found.version == VERSION && found.key == *key).then_some(found.kept)
     }
 

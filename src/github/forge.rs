@@ -115,6 +115,10 @@ impl Forge for Github {
         Ok(linked)
     }
 
+    fn stacked(&self, branch: &str) -> Result<Vec<u64>, ForgeError> {
+        self.told(self.api.based_on(&self.at.slug, branch))
+    }
+
     fn write(&self, write: &Write) -> Written {
         self.perform(write)
     }

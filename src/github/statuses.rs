@@ -2,7 +2,6 @@
 
 use super::facts::repo;
 use super::forge::Github;
-use super::rest::part;
 use super::wire;
 use crate::ports::{Forge as _, ForgeError, StatusBoard, Write, Written};
 use crate::review::gate::publish::{OwnStatus, Standing};
@@ -43,16 +42,5 @@ impl Github {
             .iter()
             .filter(|other| other.state == PrState::Open && other.head == pr.head && other.number != self.at.number);
         Ok(others.map(|other| other.number).collect())
-    }
-
-    /// Returns the open pull requests whose base is this one's head branch.
-    pub fn stacked(&self, pr: &PullRequest) -> Result<Vec<PrNumber>, ForgeError> {
-        if pr.head_repo.as_ref().is_none_or(|head| !head.same(&self.at.slug)) {
-            return Ok(Vec::new());
-        }
-        let path = format!("{}/pulls?base={}&state=open&per_page=100", repo(&self.at.slug), part(&pr.head_branch));
-        let pages = self.api.list::<Vec<wire::Listed>>(&path).map_err(|fault| fault.tell(&self.repository()))?;
-        let children = pages.value.into_iter().flatten().filter(|pull| pull.base.name == pr.head_branch);
-        Ok(children.map(|pull| PrNumber(pull.number)).collect())
     }
 }

@@ -211,6 +211,10 @@ impl Claims {
 
     /// Writes down how the run of a process went.
     pub fn end(&self, pid: u32, now: Timestamp, outcome: &str) -> Result<(), HookError> {
+        if !self.dir.exists() {
+            // The hook was removed meanwhile; nothing of it comes back.
+            return Ok(());
+        }
         let _lock = self.locked()?;
         let mut record = self.load();
         if let Some(run) = record.runs.iter_mut().rev().find(|run| run.pid == pid) {
@@ -218,6 +222,20 @@ impl Claims {
             outcome.clone_into(&mut run.outcome);
         }
         self.save(&record)
+    }
+
+    /// Keeps why nothing could be started, for `hook status`.
+    pub fn failed(&self, now: Timestamp, why: &str) -> Result<(), HookError> {
+        let _lock = self.locked()?;
+        let path = self.dir.join("last-failure");
+        let text = format!("{} {why}\n", now.strftime("%Y-%m-%dT%H:%M:%SZ"));
+        fs::write(&path, text).map_err(|e| io("write", &path, e))
+    }
+
+    /// Returns why nothing could be started the last time that happened.
+    pub fn last_failure(&self) -> Option<String> {
+        let text = fs::read_to_string(self.dir.join("last-failure")).ok()?;
+        Some(text.trim_end().to_owned())
     }
 
     /// Opens the log of a new run, and forgets the oldest ones.

@@ -10,10 +10,9 @@ use serde::{Deserialize, Serialize};
 use super::notice::{self, Terminal};
 use super::script::{self, VARIABLES};
 use super::{HookError, io, transaction};
+use crate::process::{NO_HOOK, nested};
 use crate::review::ids::Sha;
 
-/// Set by our own pushes: nothing is started for them.
-pub const NO_HOOK: &str = "PUSHBACK_NO_HOOK";
 /// Longest transaction read.
 const LINES: u64 = 4 * 1024 * 1024;
 /// Largest order read.
@@ -58,7 +57,7 @@ const GO_ON: [&str; 2] = ["hook", "decide"];
 /// Whatever fails, the push does not hear of it.
 pub fn leave() {
     let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
-    if set(NO_HOOK) || crate::process::nested() {
+    if set(NO_HOOK) || nested() {
         return;
     }
     let mut command = Command::new(this_program());

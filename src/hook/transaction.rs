@@ -99,7 +99,16 @@ mod tests {
     const B: &str = "2222222222222222222222222222222222222222";
 
     fn named(text: &str) -> String {
-        text.replace('Z', Z).replace('A', A).replace('B', B)
+        let word = |word: &str| {
+            let id = match word.trim_end() {
+                "Z" => Z,
+                "A" => A,
+                "B" => B,
+                other => other,
+            };
+            word.replace(word.trim_end(), id)
+        };
+        text.split_inclusive([' ', '\n']).map(word).collect()
     }
 
     #[test]

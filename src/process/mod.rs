@@ -28,6 +28,9 @@ pub const SUPERVISE: &str = "__supervise";
 /// Name of the variable that marks every process of a run.
 pub const RUN_ID: &str = "PUSHBACK_RUN_ID";
 
+/// Name of the variable that our own git commands carry: our hook starts nothing for them.
+pub const NO_HOOK: &str = "PUSHBACK_NO_HOOK";
+
 /// Tells whether we were started by a run of our own: then another `run` would recurse.
 pub fn nested() -> bool {
     std::env::var_os(RUN_ID).is_some_and(|id| !id.is_empty())

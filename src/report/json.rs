@@ -5,9 +5,13 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use serde::Serialize;
 
+use crate::review::brief::{Around, ThreadLine};
+use crate::review::decision::Verb;
 use crate::review::ids::FindingId;
+use crate::review::next::Action;
 use crate::review::severity::Severity;
-use crate::review::summary::{Finding, RoundRecord, StopReason, Summary, Used};
+use crate::review::status::Status;
+use crate::review::summary::{Entry, Finding, Move, RoundRecord, StopReason, Summary, Used};
 use crate::review::verdict::{Gate, ReviewerReport, ReviewerState};
 
 /// Version of every JSON object this program prints.
@@ -284,6 +288,93 @@ pub struct PlannedView {
     pub body: String,
     /// Findings it speaks for.
     pub findings: Vec<FindingId>,
+}
+
+/// A finding with everything that is known of it.
+#[derive(Debug, Clone, Serialize)]
+pub struct FindingView {
+    /// The finding.
+    #[serde(flatten)]
+    pub finding: Finding,
+    /// What was said.
+    pub body: String,
+    /// Code at the head.
+    pub code: String,
+    /// The hunk as the reviewer saw it.
+    pub hunk: String,
+    /// The thread so far.
+    pub thread: Vec<ThreadLine>,
+    /// Moves, oldest first.
+    pub history: Vec<Move>,
+    /// Findings at the same place, which the same answer serves.
+    pub also: Vec<FindingId>,
+    /// Answers that are allowed.
+    pub may: Vec<Verb>,
+}
+
+impl FindingView {
+    /// Shows a finding.
+    pub fn of(entry: &Entry, around: Around, also: &[FindingId], may: &[Verb]) -> Self {
+        Self {
+            finding: entry.finding.clone(),
+            body: entry.text.clone(),
+            code: around.code,
+            hunk: around.hunk,
+            thread: around.thread,
+            history: entry.history.clone(),
+            also: also.to_vec(),
+            may: may.to_vec(),
+        }
+    }
+}
+
+/// What `next` adds.
+#[derive(Debug, Clone, Serialize)]
+pub struct NextView {
+    /// What to do.
+    pub action: Action,
+    /// True when time alone helps: come back after `retry_after_s`.
+    pub pending: bool,
+    /// Why, in one sentence.
+    pub why: String,
+    /// Open findings.
+    pub counts: Counts,
+    /// The finding it is about.
+    pub finding: Option<FindingView>,
+    /// Commands that go on from here, by name; words in capitals are to be filled in.
+    pub commands: BTreeMap<&'static str, String>,
+    /// When the reading was made that this rests on.
+    pub as_of: Timestamp,
+    /// True when the forge was not asked now.
+    pub cached: bool,
+}
+
+/// What `resolve` adds.
+#[derive(Debug, Clone, Serialize)]
+pub struct ResolveView {
+    /// Each answer.
+    pub answers: Vec<AnswerView>,
+    /// The findings that were answered.
+    pub findings: Vec<Finding>,
+    /// Planned writes of a dry run.
+    pub planned: Vec<PlannedView>,
+    /// What is worth knowing.
+    pub notes: Vec<String>,
+}
+
+/// One answer and how far it is.
+#[derive(Debug, Clone, Serialize)]
+pub struct AnswerView {
+    /// The finding.
+    pub id: FindingId,
+    /// The answer.
+    pub decision: Verb,
+    /// `settled`, `claimed` (a fix that is proved once it is on the remote), `posted` (not read back yet), `owed`, `draft`.
+    pub state: &'static str,
+    /// Status of the finding now.
+    pub status: Status,
+    /// In one sentence.
+    pub why: String,
 }
 
 /// What `explain` adds.

@@ -3,4 +3,5 @@
 pub mod clean;
 pub mod json;
 pub mod printer;
+pub mod prompter;
 pub mod table;

@@ -132,11 +132,12 @@ impl Reporter for Printer {
                 }
                 self.line(strong, &format!("round {n}: the editor gets {}", what.join(", ")));
             }
-            Event::Agent { name, elapsed, limit, doing } => {
-                let text = format!("{name} {} of {}: {doing}", time(elapsed), time(limit));
+            Event::Agent { name, elapsed, limit, cost_left, doing } => {
+                let money = cost_left.map(|left| format!(", {left:.2} USD left")).unwrap_or_default();
+                let text = format!("{name} {} of {}{money}: {doing}", time(elapsed), time(limit));
                 if self.terminal {
                     // The live line counts the time by itself.
-                    self.live(&format!("{name}, {} at most: {doing}", time(limit)));
+                    self.live(&format!("{name}, {} at most{money}: {doing}", time(limit)));
                 }
                 let streams = self.verbosity == Verbosity::Verbose;
                 if streams || !self.terminal && due(&self.told, elapsed) {

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::anchor::{Located, Place};
 use super::comeback::{self, Near, Relation};
-use super::commands::{self, Obeyed};
+use super::commands;
 use super::comment::{Channel, Comment};
 use super::ids::{FindingId, Login, RepoPath, Sha};
 use super::note::{Found, Note, Standing};
@@ -15,7 +15,7 @@ use super::observation::Observation;
 use super::policy::Policy;
 use super::severity::{DecidedBy, Severity};
 use super::status::{NewFact, Status};
-use super::summary::{Entry, HeadRecord, Proof, Summary};
+use super::summary::{CommandRecord, Entry, HeadRecord, Proof, Summary};
 use super::threads;
 use build::{build, grade};
 pub(super) use view::View;
@@ -91,7 +91,7 @@ pub struct Absorbed {
     /// What nobody acts upon.
     pub untrusted: Vec<Untrusted>,
     /// Thread commands that were taken in this reading, obeyed or refused.
-    pub commands: Vec<Obeyed>,
+    pub commands: Vec<CommandRecord>,
     /// Open findings whose place is provably gone, with the proof: candidates for `stale`.
     pub anchors_gone: Vec<(FindingId, String)>,
 }

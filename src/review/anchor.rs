@@ -9,8 +9,10 @@ use super::comment::Side;
 use super::diff::{FileChange, FileDiff, Hunk};
 use super::ids::RepoPath;
 
+mod reversal;
 mod touch;
 
+pub use reversal::reverses;
 pub use touch::{Numbering, Undone, about_comment, touches, undone};
 
 /// From this likeness on, a line is the cited line with an edit.

@@ -76,6 +76,17 @@ pub struct ThreadLine {
     pub text: String,
 }
 
+/// What is shown with a finding.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Around {
+    /// Code at the head.
+    pub code: String,
+    /// The hunk as the reviewer saw it.
+    pub hunk: String,
+    /// The thread so far.
+    pub thread: Vec<ThreadLine>,
+}
+
 /// What an earlier round did about a finding.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PastAnswer {

@@ -1,17 +1,18 @@
 //! Thread commands (R6): the first line of a person's reply, who may give it, and what it does to the finding.
 //!
-//! What is posted in answer, and the plan a follow-up needs, are made elsewhere.
+//! What is posted in answer (a reaction, or a hint with the right form), and the plan a follow-up needs, are made elsewhere.
 
 use super::absorb::{Absorbed, View, What};
 use super::comment::{AccountKind, Author, Channel, Comment};
 use super::decision::Verb;
 use super::ids::FindingId;
+use super::marker;
 use super::note::{Note, Standing};
 use super::observation::Permission;
 use super::policy::Regraders;
 use super::severity::Severity;
 use super::status::{NewFact, Status};
-use super::summary::{Entry, Pending, Proof, Regrade, Summary};
+use super::summary::{CommandRecord, Entry, Pending, Proof, Regrade, Summary, WriteKind};
 
 /// Characters of a reason that are kept.
 const LONGEST_REASON: usize = 2_000;
@@ -40,19 +41,13 @@ pub enum Command {
     },
 }
 
-/// A command that was taken, for the acknowledgement.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Obeyed {
-    /// The inline comment that carries it.
-    pub comment: u64,
-    /// First comment of its thread.
-    pub root: u64,
-    /// The finding it was about, where there is one.
-    pub id: Option<FindingId>,
-    /// Who gave it.
-    pub by: Author,
-    /// `Ok` when it was obeyed, else why not, in one sentence.
-    pub result: Result<(), String>,
+/// What a hint about a command names as its subject: it speaks of no finding.
+pub const HINT: &str = "command";
+
+/// Tells whether a text of ours is a hint about a command, and so answers no finding.
+pub fn is_hint(body: &str) -> bool {
+    let receipts = marker::parse_all(body);
+    !receipts.is_empty() && receipts.iter().all(|receipt| receipt.id() == HINT)
 }
 
 /// Tells whether the first line of a text speaks to the program.
@@ -97,20 +92,43 @@ fn regrade(text: &str) -> Result<Command, String> {
 pub(super) fn take_commands(summary: &mut Summary, view: &View<'_>, out: &mut Absorbed) {
     for (comment, note) in view.in_order() {
         let reply = comment.channel == Channel::Inline && comment.in_reply_to.is_some();
-        if !reply || summary.commands_heard.contains(&comment.id) {
+        if !reply || !is_command(&comment.body) {
             continue;
         }
-        let (Some(said), Some(by)) = (parse(&comment.body), person(view, note)) else { continue };
+        let said = first_line(&comment.body);
+        let version = marker::key(WriteKind::React, &comment.id.to_string(), &said);
+        if heard(summary, comment.id, &version) {
+            continue;
+        }
+        let (Some(command), Some(by)) = (parse(&comment.body), person(view, note)) else { continue };
+        summary.commands_heard.retain(|id| *id != comment.id);
         summary.commands_heard.push(comment.id);
         let id = meant(summary, comment.root());
-        let result = match (id, said) {
+        let result = match (id, command) {
             (_, Err(why)) => Err(why),
             (None, Ok(_)) => Err("there is no finding in this thread".to_owned()),
             (Some(id), Ok(command)) => Order { view, comment, by }.obey(summary, id, command, out),
         };
-        out.commands.push(Obeyed { comment: comment.id, root: comment.root(), id, by: by.clone(), result });
+        let (comment, root, by) = (comment.id, comment.root(), by.login.clone());
+        let record = CommandRecord { comment, root, id, by, said, version, refused: result.err() };
+        summary.commands.retain(|known| known.comment != comment);
+        summary.commands.push(record.clone());
+        out.commands.push(record);
     }
     summary.commands_heard.sort_unstable();
+}
+
+/// Tells whether this version of a comment was taken before. Of what an older state heard the version is not known.
+fn heard(summary: &Summary, comment: u64, version: &str) -> bool {
+    match summary.commands.iter().find(|record| record.comment == comment) {
+        Some(record) => record.version == version,
+        None => summary.commands_heard.contains(&comment),
+    }
+}
+
+fn first_line(body: &str) -> String {
+    let line = body.trim_start_matches('\u{feff}').lines().next().unwrap_or_default().trim();
+    line.chars().filter(|c| !c.is_control()).take(LONGEST_REASON).collect()
 }
 
 /// Returns the author if it is a person who may write here. Being allowed to create work is not enough.
@@ -174,8 +192,7 @@ impl Order<'_, '_> {
             Command::Accept { reason } => self.accept(entry, reason, out),
             Command::Retry => {
                 if self.retry(entry, out) {
-                    summary.used.rounds = 0;
-                    summary.reset_at_round = summary.round;
+                    summary.restart_rounds();
                 }
                 Ok(())
             }
@@ -188,8 +205,13 @@ impl Order<'_, '_> {
             Command::OutOfScope { reason } => {
                 entry.finding.needs_person = false;
                 entry.finding.why = format!("{} calls it out of scope", self.by.login);
-                entry.pending =
-                    Some(Pending { verb: Verb::Defer, reason, round: self.view.round, commit: None, key: None });
+                // A plan that is drafted or written stays.
+                let plan = entry.pending.take().filter(|pending| pending.verb == Verb::Defer);
+                let mut plan = plan.unwrap_or_else(|| Pending::new(Verb::Defer, &reason, self.view.round));
+                if plan.file.is_none() {
+                    plan.reason = reason;
+                }
+                entry.pending = Some(plan);
                 Ok(())
             }
         }
@@ -200,6 +222,10 @@ impl Order<'_, '_> {
         let from = entry.regrade.as_ref().map_or(entry.finding.severity, |earlier| earlier.from);
         entry.regrade = Some(Regrade { by: self.by.login.clone(), from, to: Some(to), why });
         entry.finding.severity = to;
+        // A grade is no consent to send what was drafted.
+        if entry.drafted() {
+            entry.pending = None;
+        }
         entry.finding.needs_person &= entry.finding.status == Status::Gone;
         let allowed = |pending: &Pending| match pending.verb {
             Verb::Fix | Verb::Stale => true,
@@ -236,6 +262,9 @@ impl Order<'_, '_> {
         }
         entry.finding.attempts = 0;
         entry.exchanges = 0;
+        if entry.drafted() {
+            entry.pending = None;
+        }
         entry.finding.needs_person = false;
         if entry.reopen(NewFact::Asked, "a person asks for another try", self.view.at, self.view.round) {
             out.tell(entry, What::Reopened(NewFact::Asked));
@@ -250,6 +279,7 @@ impl Order<'_, '_> {
 mod tests {
     use super::super::absorb::tests::{Scene, found, get, get_mut, person};
     use super::super::ids::Login;
+    use super::super::moves::DRAFTED;
     use super::super::moves::tests::summary;
     use super::super::note::ReplyVerdict;
     use super::*;
@@ -292,7 +322,10 @@ mod tests {
         (entry.finding.attempts, entry.finding.needs_person) = (3, true);
         scene.reply(60, 1, person(case.by), ReplyVerdict::Unclear, case.said);
         let out = scene.absorb(&mut summary);
-        let result = out.commands.first().map_or(Err("not heard".to_owned()), |obeyed| obeyed.result.clone());
+        let result = match out.commands.first() {
+            None => Err("not heard".to_owned()),
+            Some(record) => record.refused.clone().map_or(Ok(()), Err),
+        };
         (summary, result)
     }
 
@@ -323,6 +356,24 @@ mod tests {
     }
 
     #[test]
+    fn r06_an_edited_command_is_another_one_and_each_version_is_heard_once() {
+        let (mut summary, mut scene) = (summary(), Scene::new());
+        scene.inline(1, "codex", 4, found(Severity::P2, "Guard the list"));
+        scene.reply(60, 1, person("ann"), ReplyVerdict::Unclear, "/pushback acept");
+        assert_eq!(scene.absorb(&mut summary).commands.len(), 1);
+        assert!(summary.commands[0].refused.is_some());
+        assert!(scene.absorb(&mut summary).commands.is_empty(), "heard once");
+        let comment = scene.obs.comments.iter_mut().find(|c| c.id == 60).expect("the reply");
+        comment.body = "/pushback accept\n\nas agreed".into();
+        assert_eq!(scene.absorb(&mut summary).commands.len(), 1);
+        assert_eq!(get(&summary, "c1").finding.status, Status::Withdrawn);
+        assert_eq!((summary.commands.len(), &summary.commands[0].refused), (1, &None));
+        let comment = scene.obs.comments.iter_mut().find(|c| c.id == 60).expect("the reply");
+        comment.body = "/pushback accept\n\nas agreed with bob".into();
+        assert!(scene.absorb(&mut summary).commands.is_empty(), "the first line is what counts");
+    }
+
+    #[test]
     fn r06_being_allowed_to_create_work_gives_no_command() {
         let (mut summary, mut scene) = (summary(), Scene::new());
         scene.inline(1, "codex", 4, found(Severity::P2, "Guard the list"));
@@ -330,6 +381,28 @@ mod tests {
         scene.reply(60, 1, person("ann"), ReplyVerdict::Unclear, "/pushback accept");
         assert!(scene.absorb(&mut summary).commands.is_empty());
         assert_eq!(get(&summary, "c1").finding.status, Status::Open);
+    }
+
+    #[test]
+    fn r08_no_command_sends_a_draft_that_nobody_has_read() {
+        let check = |said: &str, expected: Option<(Verb, &str)>| {
+            let (mut summary, mut scene) = (summary(), Scene::new());
+            scene.inline(1, "codex", 4, found(Severity::P2, "Guard the list"));
+            scene.absorb(&mut summary);
+            let entry = get_mut(&mut summary, "c1");
+            entry.pending = Some(Pending::new(Verb::Defer, "drafted", 1));
+            entry.finding.needs_person = true;
+            entry.finding.why = format!("{DRAFTED} follow-up waits");
+            scene.reply(60, 1, person("ann"), ReplyVerdict::Unclear, said);
+            scene.absorb(&mut summary);
+            let entry = get(&summary, "c1");
+            assert!(!entry.finding.needs_person, "{said}");
+            assert_eq!(entry.pending.as_ref().map(|p| (p.verb, p.reason.as_str())), expected, "{said}");
+        };
+        check("/pushback retry", None);
+        check("/pushback regrade P3 rare", None);
+        check("/pushback accept", None);
+        check("/pushback out-of-scope later, with the callers", Some((Verb::Defer, "later, with the callers")));
     }
 
     #[test]

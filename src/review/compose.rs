@@ -164,17 +164,25 @@ fn item(group: &[&Entry], summary: &Summary, sources: Sources<'_>) -> BriefItem 
         text: capped(&text, MAX_TEXT),
         thread,
         history: group.iter().flat_map(|entry| past(entry, summary)).collect(),
-        may: may(first),
+        may: may(group),
     }
 }
 
-/// Returns the answers that a finding allows in this version.
-pub fn may(entry: &Entry) -> Vec<Verb> {
-    match entry.finding.severity {
-        Severity::P1 => vec![Verb::Fix],
-        Severity::P2 => vec![Verb::Fix, Verb::Argue],
-        Severity::P3 | Severity::Nit => Vec::new(),
-    }
+/// Returns the answers that findings at one place allow together; the worst of them decides.
+pub fn may(group: &[&Entry]) -> Vec<Verb> {
+    let Some(worst) = group.iter().map(|entry| entry.finding.severity).min() else { return Vec::new() };
+    let placed = group.iter().all(|entry| entry.finding.path.is_some());
+    let asks = group.iter().all(|entry| entry.is_question);
+    let allowed = |verb: &Verb| match (verb, worst) {
+        (Verb::Fix, Severity::P1 | Severity::P2) => true,
+        (Verb::Argue, _) => worst.arguable(),
+        (Verb::Stale, Severity::P1 | Severity::P2) => placed,
+        (Verb::Defer, Severity::P2) => true,
+        (Verb::Answer, Severity::P2) => asks,
+        (Verb::Defer | Verb::Answer, Severity::P1) => false,
+        (Verb::Fix | Verb::Stale | Verb::Defer | Verb::Answer, Severity::P3 | Severity::Nit) => false,
+    };
+    [Verb::Fix, Verb::Argue, Verb::Stale, Verb::Defer, Verb::Answer].into_iter().filter(allowed).collect()
 }
 
 /// Returns what earlier rounds did about a finding and what it came back from, and what was wrong with it.
@@ -328,6 +336,22 @@ mod tests {
     }
 
     #[test]
+    fn r8_the_worst_of_a_place_decides_what_it_may_be_answered_with() {
+        let mut question = sample::entry("c1", Severity::P2);
+        question.is_question = true;
+        let plain = sample::entry("c2", Severity::P2);
+        let worst = sample::entry("c3", Severity::P1);
+        let mut nowhere = sample::entry("i5.1", Severity::P2);
+        nowhere.finding.path = None;
+        use Verb::{Answer, Argue, Defer, Fix, Stale};
+        assert_eq!(may(&[&question]), [Fix, Argue, Stale, Defer, Answer]);
+        assert_eq!(may(&[&question, &plain]), [Fix, Argue, Stale, Defer]);
+        assert_eq!(may(&[&question, &worst]), [Fix, Stale]);
+        assert_eq!(may(&[&nowhere]), [Fix, Argue, Defer]);
+        assert!(may(&[&sample::entry("c4", Severity::Nit)]).is_empty());
+    }
+
+    #[test]
     fn r7_reviewers_at_one_place_share_an_item() {
         let mut wide = at("c2", Severity::P1, "coderabbitai", "a.rs", 12);
         wide.start_line = Some(8);
@@ -342,7 +366,7 @@ mod tests {
         let file = file(&entries, 60_000);
         let item = &file.review_findings[0];
         assert_eq!((item.id.to_string(), item.also.len(), item.severity), ("c2".to_owned(), 1, Severity::P1));
-        assert_eq!(item.may, [Verb::Fix]);
+        assert_eq!(item.may, [Verb::Fix, Verb::Stale]);
         assert!(item.text.contains("coderabbitai (P1):") && item.text.contains("codex (P2):"));
     }
 
@@ -376,26 +400,11 @@ mod tests {
         let id: FindingId = sent.parse().expect("id");
         let decision = Decision { id, decision: verb, reason: reason.into(), places: vec![], plan: None };
         RoundRecord {
-            n,
-            head_before: sample::sha('a'),
             head_after: Some(sample::sha('b')),
-            sent: vec![id],
             outcome: RoundOutcome::Pushed,
-            why: String::new(),
-            verify: None,
-            seconds: 0,
-            tokens: 0,
-            cost_usd: 0.0,
-            brief: String::new(),
-            tree: String::new(),
             decisions: vec![decision],
-            problems: vec![],
             judged: true,
-            settled: vec![],
-            touched: vec![],
-            untracked: vec![],
-            replays: 0,
-            replaying: None,
+            ..RoundRecord::begun(n, sample::sha('a'), vec![id])
         }
     }
 

@@ -14,11 +14,11 @@ use super::decision::Verb;
 use super::disarm::{cut, link_text, one_line};
 use super::fence::{Fences, LineIs};
 use super::ids::FindingId;
-use super::marker::is_key;
+use super::marker::{is_key, key};
 use super::owed::key_of;
 use super::severity::Severity;
 use super::status::Status;
-use super::summary::{Entry, Proof, Summary, WriteKind};
+use super::summary::{CommandRecord, Entry, Proof, Summary, WriteKind};
 use super::words::link;
 
 const BEGIN: &str = "<!-- pushback:begin 1 -->";
@@ -156,6 +156,10 @@ pub fn line(entry: &Entry) -> Option<Line> {
             (Verb::Answer, Severity::P2 | Severity::P3 | Severity::Nit) => {
                 of(WriteKind::Answer, Place::Row, format!("Answered: {}", pending.reason))
             }
+            (Verb::Defer, Severity::P2 | Severity::P3 | Severity::Nit) => {
+                let (Some(path), Some(url)) = (&pending.file, &pending.url) else { return listed(entry) };
+                return Some(deferred(entry, pending.key.as_ref(), (path, url), &pending.reason));
+            }
             (Verb::Argue | Verb::Fix | Verb::Defer | Verb::Answer, _) => return listed(entry),
         },
         (Status::Argued, _, Some(Proof::Reply { reason, key, .. })) => argued(Some(key), reason),
@@ -166,10 +170,8 @@ pub fn line(entry: &Entry) -> Option<Line> {
             let because = proof.as_ref().map_or(finding.why.as_str(), because);
             of(WriteKind::Stale, Place::Reason, format!("No longer applicable: {because}"))
         }
-        (Status::Deferred, _, Some(Proof::Plan { path, url, .. })) => {
-            let key = key_of(WriteKind::Defer, entry);
-            let outcome = format!("Out of scope; follow-up in {}", link(path, url));
-            return Some(Line { id: finding.id, key, place: Place::Reason, outcome });
+        (Status::Deferred, _, Some(Proof::Plan { path, url, reason, key, .. })) => {
+            return Some(deferred(entry, Some(key).filter(|key| !key.is_empty()), (path, url), reason));
         }
         (Status::Fixed, _, proof) if finding.severity.blocks() => {
             let how = proof.as_ref().map_or("Fixed".to_owned(), fixed_by);
@@ -183,6 +185,23 @@ pub fn line(entry: &Entry) -> Option<Line> {
         (Status::Withdrawn | Status::Duplicate | Status::Gone, _, _) => return None,
     };
     Some(Line { id: finding.id, key, place, outcome: one_line(&format!("{text}{}", regraded(entry))) })
+}
+
+const DEFERRED: &str = "Out of scope, follow-up in ";
+
+/// Returns the line of a follow-up. The link stands first, so that folding a long reason leaves it whole.
+fn deferred(entry: &Entry, key: Option<&String>, (path, url): (&str, &str), reason: &str) -> Line {
+    let key = key.cloned().unwrap_or_else(|| key_of(WriteKind::Defer, entry));
+    let why = one_line(&format!("{reason}{}", regraded(entry)));
+    let outcome = format!("{DEFERRED}{}: {why}", link(path, url));
+    Line { id: entry.finding.id, key, place: Place::Reason, outcome }
+}
+
+/// Reads link and reason back out of the line of a follow-up.
+pub fn deferred_line(text: &str) -> Option<(String, String)> {
+    let (_, rest) = text.strip_prefix(DEFERRED)?.split_once("](")?;
+    let (url, rest) = rest.split_once(')')?;
+    Some((url.to_owned(), rest.trim_start_matches(':').trim().to_owned()))
 }
 
 fn because(proof: &Proof) -> &str {
@@ -225,9 +244,57 @@ fn listed(entry: &Entry) -> Option<Line> {
     Some(Line { id: entry.finding.id, key, place, outcome: String::new() })
 }
 
+/// Returns the lines of all findings. A claim that came back is told once, by its newest form (FC-39).
+fn lines(summary: &Summary) -> Vec<(&Entry, Line)> {
+    let all: Vec<(&Entry, Line)> = summary.comments.values().filter_map(|e| line(e).map(|l| (e, l))).collect();
+    let newer: BTreeSet<FindingId> = all
+        .iter()
+        .filter(|(_, line)| line.place == Place::Reason)
+        .flat_map(|(entry, _)| entry.finding.previous.iter().copied())
+        .collect();
+    let told = |entry: &Entry, line: &Line| {
+        line.place == Place::Reason && entry.finding.status.settled() && newer.contains(&line.id)
+    };
+    all.into_iter().filter(|(entry, line)| !told(entry, line)).collect()
+}
+
+/// Commands of people that the block shows, newest last, at most.
+const MAX_COMMANDS: usize = 20;
+
+/// Returns the commands that the block shows, each with its key.
+fn commands(summary: &Summary) -> Vec<(String, &CommandRecord)> {
+    let obeyed: Vec<&CommandRecord> = summary.commands.iter().filter(|record| record.refused.is_none()).collect();
+    let newest = obeyed.into_iter().rev().take(MAX_COMMANDS).rev();
+    newest.map(|record| (key(WriteKind::React, "command", &record.version), record)).collect()
+}
+
+/// Returns the keys of everything that the block has to say.
+pub fn wanted_keys(summary: &Summary) -> BTreeSet<String> {
+    let lines = lines(summary).into_iter().map(|(_, line)| line.key);
+    lines.chain(commands(summary).into_iter().map(|(key, _)| key)).collect()
+}
+
+fn draw_commands(summary: &Summary) -> String {
+    let shown = commands(summary);
+    if shown.is_empty() {
+        return String::new();
+    }
+    let item = |(key, record): &(String, &CommandRecord)| {
+        let said = one_line(&cut(&record.said, 300));
+        let on = record
+            .id
+            .and_then(|id| summary.comments.get(&id))
+            .map_or_else(String::new, |entry| format!(" on {}", link(&entry.finding.title, &entry.finding.url)));
+        format!("- {}: {said}{on} {}", link_text(record.by.as_str(), 40), receipt([key.as_str()]))
+    };
+    let items: Vec<String> = shown.iter().map(item).collect();
+    let title = if items.len() == 1 { "1 command".to_owned() } else { format!("{} commands", items.len()) };
+    fold(&title, &items.join("\n"))
+}
+
 /// Returns the findings whose reasons have to stand in the description, with their keys.
 pub fn required(summary: &Summary) -> Vec<(FindingId, String)> {
-    let lines = summary.comments.values().filter_map(line);
+    let lines = lines(summary).into_iter().map(|(_, line)| line);
     lines.filter(|line| line.place == Place::Reason).map(|line| (line.id, line.key)).collect()
 }
 
@@ -250,11 +317,11 @@ struct Shape {
 
 /// Renders the block in at most `room` characters, oldest acknowledgements folded first; `None` when it cannot fit.
 pub fn render(summary: &Summary, room: usize) -> Option<String> {
-    let all: Vec<(&Entry, Line)> = summary.comments.values().filter_map(|e| line(e).map(|l| (e, l))).collect();
+    let all = lines(summary);
     let state = counters(summary);
     let mut shape = Shape { acknowledged: all.len(), reason: usize::MAX, keys: true };
     loop {
-        let block = draw(&all, &state, shape);
+        let block = draw(&all, &state, shape, &if shape.keys { draw_commands(summary) } else { String::new() });
         if measure(&block) <= room {
             return Some(block);
         }
@@ -280,14 +347,14 @@ pub fn render_for(summary: &Summary, body: &str) -> Result<String, BlockProblem>
 
 /// Tells whether there is anything to describe.
 pub fn wanted(summary: &Summary) -> bool {
-    summary.round > 0 || summary.comments.values().any(|entry| line(entry).is_some())
+    summary.round > 0 || !commands(summary).is_empty() || summary.comments.values().any(|entry| line(entry).is_some())
 }
 
 fn measure(text: &str) -> usize {
     text.encode_utf16().count()
 }
 
-fn draw(all: &[(&Entry, Line)], state: &Counters, shape: Shape) -> String {
+fn draw(all: &[(&Entry, Line)], state: &Counters, shape: Shape, commands: &str) -> String {
     let at = |place: Place| all.iter().filter(move |(_, line)| line.place == place);
     let mut rows: Vec<_> = at(Place::Reason).chain(at(Place::Row)).collect();
     rows.sort_by_key(|(entry, line)| (line.place, entry.finding.severity, line.id));
@@ -302,6 +369,7 @@ fn draw(all: &[(&Entry, Line)], state: &Counters, shape: Shape) -> String {
     }
     out.push_str(&acknowledged(at(Place::Acknowledged).collect(), shape));
     out.push_str(&nits(at(Place::Nit).collect(), shape));
+    out.push_str(commands);
     let state = serde_json::to_string(state).unwrap_or_default();
     format!("{out}\n{STATE}{state} -->\n{END}")
 }

@@ -1,6 +1,16 @@
 //! Judges what the editor answered (R8): the shape of `decisions.json`, and whether each answer may stand.
 //!
-//! An accepted answer settles nothing yet: a fix is proved on the remote head, an argument by what is read back.
+//! | answer | stands when |
+//! |---|---|
+//! | `fix` | the round's commit touches the cited place or a named other one |
+//! | `argue` | P2; 40 to 2,000 characters that speak of the finding |
+//! | `stale` | its place is provably gone; what a commit of ours took out is a claimed fix (R14) |
+//! | `defer` | P2 and lower; a reason and a plan with a title and steps (R15) |
+//! | `answer` | P2 and lower; the finding is a question: its tag says so (`question:`, `ask:`), or its title ends in a question mark |
+//!
+//! With a person none of these words is sent by itself (`people.argue`): it is kept as a draft. `stale` is the exception,
+//! for it says nothing but what git proves. An accepted answer settles nothing yet: a fix is proved on the remote head,
+//! words by what is read back.
 
 mod parse;
 mod reason;
@@ -10,15 +20,20 @@ use std::collections::BTreeMap;
 
 use super::comment::AccountKind;
 use super::compose::merged;
-use super::decision::{Decision, Verb};
+use super::decision::{Decision, PlanDraft, Verb};
 use super::diff::FileDiff;
-use super::disarm::clean;
+use super::disarm::{clean, one_line};
 use super::ids::{FindingId, Sha};
 use super::severity::Severity;
 use super::summary::{Entry, Pending, Proof, Summary};
 
 pub use parse::{ItemProblem, ParsedDecisions, parse};
 pub use touch::touches;
+
+/// Longest title of a plan and longest step, in characters, and most steps.
+const MAX_PLAN_TITLE: usize = 120;
+const MAX_PLAN_STEP: usize = 400;
+const MAX_PLAN_STEPS: usize = 20;
 
 /// What is known of the round whose answers are judged.
 #[derive(Clone, Copy)]
@@ -33,6 +48,24 @@ pub struct RoundFacts<'a> {
     pub people_argue: bool,
     /// Code at the place of a finding.
     pub code: &'a dyn Fn(&Entry) -> String,
+    /// Where the place of a finding is at the pull request's head.
+    pub place: &'a dyn Fn(&Entry) -> PlaceNow,
+}
+
+/// Where the place of a finding is at the head, for judging `stale` (R14).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PlaceNow {
+    /// Still there, in words.
+    There(String),
+    /// Provably gone.
+    Gone {
+        /// The proof in a clause.
+        because: String,
+        /// The commit of ours that took it out, if it was ours.
+        by: Option<Sha>,
+    },
+    /// Cannot be proved, and why: counts as still there.
+    Unsure(String),
 }
 
 /// What an answer came to.
@@ -75,8 +108,8 @@ pub fn judge(summary: &Summary, sent: &[FindingId], parsed: &ParsedDecisions, fa
                 None => Answered::Refused(unanswered(parsed)),
             },
         };
-        if let Answered::Accepted(Pending { verb: Verb::Argue, reason, .. }) | Answered::Draft(Pending { reason, .. }) =
-            &answer
+        if let Answered::Accepted(Pending { verb: Verb::Argue, reason, .. })
+        | Answered::Draft(Pending { verb: Verb::Argue, reason, .. }) = &answer
         {
             arguments.push((group, reason.clone()));
         }
@@ -126,12 +159,10 @@ fn verdict(
 ) -> Answered {
     let refuse = |why: &str| Answered::Refused(why.to_owned());
     let reason = clean(&decision.reason).trim().to_owned();
-    let pending = |commit: Option<Sha>| Pending {
-        verb: decision.decision,
-        reason: reason.clone(),
-        round: facts.round,
-        commit,
-        key: None,
+    let pending = |commit: Option<Sha>| Pending { commit, ..Pending::new(decision.decision, &reason, facts.round) };
+    let words = |pending: Pending| match entry.finding.author_kind {
+        AccountKind::Person if !facts.people_argue => Answered::Draft(pending),
+        AccountKind::Person | AccountKind::Bot => Answered::Accepted(pending),
     };
     match (decision.decision, entry.finding.severity) {
         (Verb::Fix, _) => match facts.commit {
@@ -152,16 +183,80 @@ fn verdict(
             let others = arguments.iter().filter(own).map(|(_, text)| text.as_str());
             match reason::speaks_of(entry, &reason, &(facts.code)(entry), others) {
                 Err(why) => Answered::Refused(why),
-                Ok(()) if entry.finding.author_kind == AccountKind::Person && !facts.people_argue => {
-                    Answered::Draft(pending(None))
-                }
-                Ok(()) => Answered::Accepted(pending(None)),
+                Ok(()) => words(pending(None)),
             }
         }
-        (Verb::Stale, _) => refuse("`stale` is not taken from the editor yet: fix it, or argue where that is allowed"),
-        (Verb::Defer, _) => refuse("`defer` is not supported yet: fix it, or argue where that is allowed"),
-        (Verb::Answer, _) => refuse("`answer` is not supported yet: fix it, or argue where that is allowed"),
+        (Verb::Stale, _) => stale(entry, facts),
+        (Verb::Defer, Severity::P1) => {
+            refuse("a P1 is never left to a follow-up: it has to be fixed; only a person may grade it lower")
+        }
+        (Verb::Defer, Severity::P2 | Severity::P3 | Severity::Nit) => {
+            match (reason::sized(&reason), decision.plan.as_ref().map(drafted)) {
+                (Err(why), _) | (Ok(()), Some(Err(why))) => Answered::Refused(why),
+                (Ok(()), None) => refuse("`defer` needs a plan: `\"plan\": {\"title\": \"…\", \"steps\": [\"…\"]}`"),
+                (Ok(()), Some(Ok(plan))) => words(Pending { plan: Some(plan), ..pending(None) }),
+            }
+        }
+        (Verb::Answer, Severity::P1) => {
+            refuse("a P1 is never settled by an answer: it has to be fixed; only a person may grade it lower")
+        }
+        (Verb::Answer, Severity::P2 | Severity::P3 | Severity::Nit) if !entry.is_question => {
+            refuse("it asks no question, so it cannot be settled by an answer: fix it, or argue where that is allowed")
+        }
+        (Verb::Answer, Severity::P2 | Severity::P3 | Severity::Nit) => match reason::sized(&reason) {
+            Err(why) => Answered::Refused(why),
+            Ok(()) => words(pending(None)),
+        },
     }
+}
+
+/// What is provably gone is stale; what a commit of ours took out is a fix that is claimed (R14).
+fn stale(entry: &Entry, facts: RoundFacts<'_>) -> Answered {
+    let of =
+        |verb, reason: &str, commit| Answered::Accepted(Pending { commit, ..Pending::new(verb, reason, facts.round) });
+    let place = (facts.place)(entry);
+    // What the round itself took out is still there at the head of the pull request.
+    if let (PlaceNow::There(_) | PlaceNow::Unsure(_), Some(commit), true) =
+        (&place, facts.commit, entry.finding.path.is_some())
+        && let Ok(place) = touches(entry, &[], facts.diff)
+    {
+        return of(Verb::Fix, &place, Some(commit.clone()));
+    }
+    match place {
+        PlaceNow::Gone { because, by: None } => of(Verb::Stale, &because, None),
+        PlaceNow::Gone { by: Some(sha), .. } => of(Verb::Fix, &cited(entry), Some(sha)),
+        PlaceNow::There(place) => Answered::Refused(format!(
+            "it is not stale: its place is still there, at {place}; fix it or answer it otherwise"
+        )),
+        PlaceNow::Unsure(why) => {
+            Answered::Refused(format!("that it is stale cannot be proved ({why}), and unsure counts as still there"))
+        }
+    }
+}
+
+/// Returns the place a finding cites, as it stands in proofs.
+fn cited(entry: &Entry) -> String {
+    let path = entry.finding.path.as_deref().unwrap_or_default();
+    match (entry.start_line, entry.finding.line) {
+        (Some(from), Some(to)) if from != to => format!("{path}:{from}-{to}"),
+        (_, Some(line)) => format!("{path}:{line}"),
+        (_, None) => path.to_owned(),
+    }
+}
+
+/// Cleans a drafted plan; a plan without a title or without a step is none.
+fn drafted(plan: &PlanDraft) -> Result<PlanDraft, String> {
+    let text = |text: &String, most| one_line(&clean(text).chars().take(most).collect::<String>());
+    let title = text(&plan.title, MAX_PLAN_TITLE);
+    let steps: Vec<String> =
+        plan.steps.iter().map(|step| text(step, MAX_PLAN_STEP)).filter(|s| !s.is_empty()).collect();
+    if title.is_empty() || steps.is_empty() {
+        return Err("its plan needs a title and at least one step".to_owned());
+    }
+    if steps.len() > MAX_PLAN_STEPS {
+        return Err(format!("its plan has {} steps; at most {MAX_PLAN_STEPS} are first steps", steps.len()));
+    }
+    Ok(PlanDraft { title, steps })
 }
 
 /// Records verdicts on the findings they are about.
@@ -177,7 +272,12 @@ pub fn apply(summary: &mut Summary, judged: &[Judged]) {
                 entry.pending = Some(pending.clone());
                 entry.refused = None;
                 entry.finding.needs_person = true;
-                "a drafted argument against a person waits for a person".clone_into(&mut entry.finding.why);
+                entry.finding.why = match pending.verb {
+                    Verb::Fix | Verb::Argue | Verb::Stale => "a drafted argument against a person waits for a person",
+                    Verb::Defer => "a drafted follow-up of a person's finding waits for a person",
+                    Verb::Answer => "a drafted answer to a person waits for a person",
+                }
+                .to_owned();
             }
             Answered::Refused(why) => {
                 entry.pending = None;

@@ -44,6 +44,8 @@ impl Summary {
             restored: Vec::new(),
             reset_at_round: 0,
             commands_heard: Vec::new(),
+            commands: Vec::new(),
+            drafts: Default::default(),
             extra: Map::new(),
         }
     }
@@ -76,7 +78,15 @@ impl Summary {
     }
 }
 
+/// How the reason begins with which words to a person wait for a person's consent.
+pub const DRAFTED: &str = "a drafted";
+
 impl Entry {
+    /// Tells whether an answer is a draft that nobody has agreed to yet.
+    pub fn drafted(&self) -> bool {
+        self.pending.is_some() && self.finding.needs_person && self.finding.why.starts_with(DRAFTED)
+    }
+
     /// Tells whether the finding is open and keeps the gate shut.
     pub fn blocks(&self) -> bool {
         self.finding.status == Status::Open && self.finding.severity.blocks()
@@ -249,7 +259,13 @@ pub(crate) mod tests {
             Proof::Commit { sha: sha('b'), place: "src/a.rs:40".to_owned() },
             Proof::Reply { comment_id: 1, reason: "because".to_owned(), key: "k".to_owned() },
             Proof::AnchorGone { head: sha('b'), because: "deleted".to_owned() },
-            Proof::Plan { path: "wiki/plans/a.md".to_owned(), url: "u".to_owned(), comment_id: 1 },
+            Proof::Plan {
+                path: "wiki/plans/a.md".to_owned(),
+                url: "u".to_owned(),
+                comment_id: 1,
+                reason: "later".to_owned(),
+                key: "k".to_owned(),
+            },
             Proof::Reviewer { because: "resolved".to_owned() },
             Proof::Person { by: Login::new("ann"), because: "accept".to_owned() },
             Proof::Listed,

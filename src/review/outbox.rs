@@ -50,7 +50,7 @@ pub(crate) fn receipts(obs: &Observation) -> Vec<Receipt> {
 }
 
 /// Returns every key an item stands for: its own and those of the receipts in its text.
-pub(crate) fn keys(item: &OutboxItem) -> Vec<String> {
+pub fn keys(item: &OutboxItem) -> Vec<String> {
     let mut keys: Vec<String> = marker::parse_all(&item.body).iter().map(|m| m.key().to_owned()).collect();
     if !keys.contains(&item.key) {
         keys.push(item.key.clone());
@@ -107,6 +107,26 @@ pub fn plan_request(summary: &mut Summary, nudge: &Nudge, head: &Sha) -> bool {
     true
 }
 
+/// Plans a thread command of the person at the keyboard: without a receipt, so that it is a person's word and not ours.
+/// Tells whether it was added; the same words over the same state of the thread are one command.
+pub fn plan_command(summary: &mut Summary, obs: &Observation, id: FindingId, text: &str) -> bool {
+    let Some(root) = summary.comments.get(&id).and_then(|entry| entry.thread) else { return false };
+    let in_thread = obs.comments.iter().filter(|c| c.channel == Channel::Inline && c.root() == root);
+    let after = in_thread.map(|comment| comment.id).max().unwrap_or(root);
+    let key = marker::key(WriteKind::Command, &id.to_string(), &format!("{text}+{after}"));
+    let under_way = |item: &OutboxItem| {
+        matches!(item.target, Target::Reply { root: other, .. } if other == root)
+            && item.body == text
+            && matches!(item.state, WriteState::Planned | WriteState::Sent)
+    };
+    if taken(summary).contains(&key) || summary.outbox.iter().any(under_way) {
+        return false;
+    }
+    let item = new_item(key, WriteKind::Command, Target::Reply { root, after }, &obs.pr.head);
+    summary.outbox.push(OutboxItem { body: text.to_owned(), findings: vec![id], ..item });
+    true
+}
+
 fn request_key(summary: &Summary, name: &str, head: &Sha) -> String {
     let record = summary.reviewers.get(name).filter(|record| record.head.as_ref() == Some(head));
     let asked = record.map_or(0, |record| record.asked.len());
@@ -121,7 +141,12 @@ pub fn next(summary: &Summary) -> Option<&OutboxItem> {
 
 fn rank(kind: WriteKind) -> u8 {
     match kind {
-        WriteKind::Argue | WriteKind::Stale | WriteKind::Defer | WriteKind::Fixed | WriteKind::Answer => 0,
+        WriteKind::Argue
+        | WriteKind::Stale
+        | WriteKind::Defer
+        | WriteKind::Fixed
+        | WriteKind::Answer
+        | WriteKind::Command => 0,
         WriteKind::Describe => 1,
         WriteKind::Resolve => 2,
         WriteKind::React => 3,
@@ -202,6 +227,7 @@ fn unread(kind: WriteKind) -> bool {
         | WriteKind::Request
         | WriteKind::Review
         | WriteKind::Describe
+        | WriteKind::Command
         | WriteKind::Resolve => false,
     }
 }

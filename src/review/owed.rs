@@ -89,14 +89,14 @@ pub fn entered(kind: WriteKind, entry: &Entry) -> u32 {
     let reopened = |m: &&super::summary::Move| m.to == Status::Open && m.from.is_some_and(Status::settled);
     let entered = u32::try_from(entry.history.iter().filter(reopened).count()).unwrap_or(u32::MAX);
     match kind {
-        WriteKind::Argue | WriteKind::Answer => entered.max(entry.exchanges),
+        WriteKind::Argue | WriteKind::Answer | WriteKind::Defer => entered.max(entry.exchanges),
         WriteKind::Stale
-        | WriteKind::Defer
         | WriteKind::Fixed
         | WriteKind::Request
         | WriteKind::Review
         | WriteKind::Describe
         | WriteKind::Resolve
+        | WriteKind::Command
         | WriteKind::React
         | WriteKind::Retract => entered,
     }

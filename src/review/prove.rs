@@ -1,11 +1,13 @@
 //! Claimed fixes become `fixed` once their commit is in the history of the remote head; a claim that lost its commit is void.
+//! The plan of a follow-up gets its permanent link at the same moment.
 
 use jiff::Timestamp;
 
 use super::decision::Verb;
+use super::followup::permanent_link;
 use super::ids::{FindingId, Sha};
 use super::status::Status;
-use super::summary::{Proof, RoundOutcome, Summary};
+use super::summary::{Pending, PrRecord, Proof, RoundOutcome, Summary};
 
 /// What git says of a claimed commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -23,7 +25,12 @@ pub enum Reach {
 /// Returns the commits that are claimed and not yet proved.
 pub fn claimed(summary: &Summary) -> Vec<Sha> {
     let pending = summary.comments.values().filter_map(|entry| entry.pending.as_ref());
-    pending.filter(|pending| pending.verb == Verb::Fix).filter_map(|pending| pending.commit.clone()).collect()
+    let open = |pending: &&Pending| match pending.verb {
+        Verb::Fix => true,
+        Verb::Defer => pending.url.is_none(),
+        Verb::Argue | Verb::Stale | Verb::Answer => false,
+    };
+    pending.filter(open).filter_map(|pending| pending.commit.clone()).collect()
 }
 
 /// Settles claims that are proved; returns the findings settled, each with its round.
@@ -35,7 +42,11 @@ pub fn prove(summary: &mut Summary, reach: &dyn Fn(&Sha) -> Reach, at: Timestamp
         .filter(|round| matches!(round.outcome, RoundOutcome::Kept | RoundOutcome::CutOff | RoundOutcome::Rejected))
         .map(|round| round.n)
         .collect();
+    let pr = summary.pr.clone();
     for entry in summary.comments.values_mut() {
+        if let Some(pending) = entry.pending.as_mut().filter(|pending| pending.verb == Verb::Defer) {
+            publish(pending, &pr, reach, &kept);
+        }
         let Some(pending) = entry.pending.clone().filter(|pending| pending.verb == Verb::Fix) else { continue };
         let Some(sha) = pending.commit.clone() else { continue };
         match reach(&sha) {
@@ -55,6 +66,17 @@ pub fn prove(summary: &mut Summary, reach: &dyn Fn(&Sha) -> Reach, at: Timestamp
     proved
 }
 
+/// A plan is linked once its commit is on the remote; a plan whose commit is lost has to be written again.
+fn publish(pending: &mut Pending, pr: &PrRecord, reach: &dyn Fn(&Sha) -> Reach, kept: &[u32]) {
+    let (Some(sha), Some(file), None) = (&pending.commit, &pending.file, &pending.url) else { return };
+    match reach(sha) {
+        Reach::Reached => pending.url = Some(permanent_link(pr, sha, file)),
+        Reach::Lost => (pending.commit, pending.file) = (None, None),
+        Reach::Ahead if kept.contains(&pending.round) => (pending.commit, pending.file) = (None, None),
+        Reach::Ahead | Reach::Unknown => {}
+    }
+}
+
 fn void(entry: &mut super::summary::Entry, why: &str) {
     entry.pending = None;
     entry.refused = Some(why.to_owned());
@@ -65,7 +87,7 @@ mod tests {
     use super::*;
     use crate::review::sample;
     use crate::review::severity::Severity;
-    use crate::review::summary::{Pending, RoundRecord};
+    use crate::review::summary::RoundRecord;
 
     fn check(verb: Verb, reach: Reach, round: Option<RoundOutcome>, expected: (Status, bool, bool)) {
         let mut entry = sample::entry("c1", Severity::P1);
@@ -95,6 +117,28 @@ mod tests {
         check(Verb::Fix, Reach::Unknown, None, (Status::Open, true, false));
         check(Verb::Fix, Reach::Lost, None, (Status::Open, false, true));
         check(Verb::Argue, Reach::Reached, None, (Status::Open, true, false));
+    }
+
+    fn check_plan(reach: Reach, round: Option<RoundOutcome>, expected: (bool, bool)) {
+        let mut entry = sample::entry("c1", Severity::P2);
+        let file = Some("wiki/plans/a.md".to_owned());
+        entry.pending = Some(Pending { commit: Some(sample::sha('b')), file, ..sample::pending(Verb::Defer, "later") });
+        let mut summary = sample::summary(vec![entry]);
+        let begun = |outcome| RoundRecord { outcome, ..RoundRecord::begun(1, sample::sha('a'), vec![]) };
+        summary.rounds.extend(round.map(begun));
+        assert!(prove(&mut summary, &|_| reach, sample::at()).is_empty());
+        let pending = summary.comments[&FindingId::Inline(1)].pending.clone().expect("still under way");
+        assert_eq!((pending.file.is_some() && pending.commit.is_some(), pending.url.is_some()), expected, "{reach:?}");
+    }
+
+    #[test]
+    fn r15_a_plan_is_linked_once_its_commit_is_on_the_remote() {
+        check_plan(Reach::Reached, None, (true, true));
+        check_plan(Reach::Ahead, None, (true, false));
+        check_plan(Reach::Unknown, None, (true, false));
+        check_plan(Reach::Lost, None, (false, false));
+        check_plan(Reach::Ahead, Some(RoundOutcome::Kept), (false, false));
+        check_plan(Reach::Ahead, Some(RoundOutcome::Committed), (true, false));
     }
 
     #[test]

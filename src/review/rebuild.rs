@@ -1,10 +1,11 @@
 //! What can be known again from the pull request when `summary.json` is lost (R13).
 //!
-//! Believed: our receipts for arguments, together with the description. Not believed: fixes and stale places, which come
+//! Believed: our receipts for arguments, answers and follow-ups, together with the description. Not believed: fixes and stale places, which come
 //! back as claims for the caller to prove. The description alone settles nothing.
 
 use super::comment::{Author, Channel, Comment};
 use super::description::{self, Block, BlockReading, Counters};
+use super::followup::linked;
 use super::ids::{FindingId, Sha};
 use super::marker::{self, Marker};
 use super::note::Note;
@@ -12,6 +13,7 @@ use super::observation::{Observation, Permission};
 use super::outbox::{Receipt, answered_since};
 use super::owed::key_of_version;
 use super::policy::Policy;
+use super::severity::Severity;
 use super::status::Status;
 use super::summary::{Entry, Proof, Summary, WriteKind};
 use super::words;
@@ -52,8 +54,8 @@ pub fn rebuild(summary: &mut Summary, obs: &Observation, notes: &[Note], policy:
     let (mut claims, mut argued) = (Vec::new(), Vec::new());
     for entry in summary.comments.values().filter(|entry| entry.finding.status == Status::Open) {
         let own: Vec<&Found<'_>> = receipts.iter().filter(|found| found.speaks_of(entry)).collect();
-        if let Some(proof) = argument(entry, &own, &block, notes, obs) {
-            argued.push((entry.finding.id, proof));
+        if let Some(said) = spoken(entry, &own, &block, notes, obs) {
+            argued.push((entry.finding.id, said));
             continue;
         }
         let claim =
@@ -68,14 +70,21 @@ pub fn rebuild(summary: &mut Summary, obs: &Observation, notes: &[Note], policy:
             | WriteKind::Review
             | WriteKind::Describe
             | WriteKind::Resolve
+            | WriteKind::Command
             | WriteKind::React
             | WriteKind::Retract => None,
         }));
     }
-    let (round, why) = (summary.round, "argued earlier: reply and description line carry one key");
-    for (id, proof) in argued {
+    let round = summary.round;
+    for (id, (status, proof)) in argued {
         let Some(entry) = summary.comments.get_mut(&id) else { continue };
-        entry.settle(Status::Argued, proof, why, obs.at, round);
+        entry.settle(
+            status,
+            proof,
+            format!("{status} earlier: reply and description line carry one key"),
+            obs.at,
+            round,
+        );
     }
     claims
 }
@@ -125,19 +134,54 @@ fn trusted<'a>(obs: &'a Observation, policy: &Policy) -> Vec<Found<'a>> {
     found
 }
 
-/// Returns the proof of an argument: a reply and a description line with the same key, and nobody objected since.
-fn argument(entry: &Entry, own: &[&Found<'_>], block: &Block, notes: &[Note], obs: &Observation) -> Option<Proof> {
-    if !entry.finding.severity.arguable() {
-        return None;
-    }
+/// Returns what words of ours prove: a reply and a description line with the same key, and nobody objected since.
+fn spoken(
+    entry: &Entry,
+    own: &[&Found<'_>],
+    block: &Block,
+    notes: &[Note],
+    obs: &Observation,
+) -> Option<(Status, Proof)> {
     own.iter().rev().find_map(|found| {
         let marker = &found.receipt.marker;
         let line = block.lines.get(marker.key()).filter(|line| !line.is_empty())?;
-        let good = marker.kind() == WriteKind::Argue && !answered_since(entry, &found.receipt, notes, obs);
-        let in_thread =
-            || words::argued_reason(&found.comment.body).filter(|_| entry.thread == Some(found.receipt.root));
-        let reason = in_thread().or_else(|| words::argued_reason(&line.replace("\\|", "|")))?;
-        good.then(|| Proof::Reply { comment_id: found.receipt.comment, reason, key: marker.key().to_owned() })
+        if answered_since(entry, &found.receipt, notes, obs) {
+            return None;
+        }
+        let line = line.replace("\\|", "|");
+        let (comment_id, key) = (found.receipt.comment, marker.key().to_owned());
+        let alone = entry.thread == Some(found.receipt.root);
+        let body = Some(found.comment.body.as_str()).filter(|_| alone);
+        match marker.kind() {
+            WriteKind::Argue if entry.finding.severity.arguable() => {
+                let reason = body.and_then(words::argued_reason).or_else(|| words::argued_reason(&line))?;
+                Some((Status::Argued, Proof::Reply { comment_id, reason, key }))
+            }
+            WriteKind::Answer if entry.finding.severity != Severity::P1 && entry.is_question => {
+                let reason =
+                    body.map(words::without_receipts).or_else(|| Some(line.strip_prefix("Answered: ")?.to_owned()))?;
+                Some((Status::Answered, Proof::Reply { comment_id, reason, key }))
+            }
+            WriteKind::Defer if entry.finding.severity != Severity::P1 => {
+                let listed = description::deferred_line(&line);
+                let url = body.and_then(words::deferred_link).or_else(|| Some(listed.clone()?.0))?;
+                let (_, path) = linked(&url)?;
+                let reason = listed.map(|(_, reason)| reason).unwrap_or_default();
+                Some((Status::Deferred, Proof::Plan { path, url, comment_id, reason, key }))
+            }
+            WriteKind::Argue
+            | WriteKind::Answer
+            | WriteKind::Defer
+            | WriteKind::Stale
+            | WriteKind::Fixed
+            | WriteKind::Request
+            | WriteKind::Review
+            | WriteKind::Describe
+            | WriteKind::Resolve
+            | WriteKind::Command
+            | WriteKind::React
+            | WriteKind::Retract => None,
+        }
     })
 }
 
@@ -170,7 +214,6 @@ mod tests {
     use crate::review::note::{Classified, Kind, ReplyVerdict, Standing};
     use crate::review::owed::key_of;
     use crate::review::sample;
-    use crate::review::severity::Severity;
     use proptest::prelude::*;
 
     const REASON: &str = "callers check `parse`'s input | see the reader";
@@ -285,6 +328,71 @@ mod tests {
         let (again, _) = Lost::new("i5.2").rebuilt();
         let proof = &again.comments[&"i5.2".parse().expect("id")].proof;
         assert!(matches!(proof, Some(Proof::Reply { reason, .. }) if reason == REASON));
+    }
+
+    /// A pull request on which a finding was left to a follow-up, or answered; state is lost.
+    fn said(id: &str, verb: Verb, line: bool, severity: Severity) -> Summary {
+        let mut entry = sample::entry(id, severity);
+        entry.is_question = true;
+        let kind = if verb == Verb::Defer { WriteKind::Defer } else { WriteKind::Answer };
+        let key = key_of(kind, &entry);
+        let file = "wiki/plans/pr7-c1-cache.md";
+        let url = crate::review::followup::permanent_link(&sample::summary(vec![]).pr, &sample::sha('c'), file);
+        let text = if verb == Verb::Defer { words::defer(file, &url) } else { words::answer(REASON) };
+        let marker = Marker::new(kind, id, &key, &sample::pr(), &sample::sha('a')).expect("a receipt");
+        let lost = Lost { reply: None, line: false, ..Lost::new(id) };
+        let mut obs = lost.observation();
+        let channel = if entry.thread.is_some() { Channel::Inline } else { Channel::Conversation };
+        let mut reply = sample::comment(900, sample::person("me"), channel, &words::post(&text, &[marker]));
+        reply.in_reply_to = entry.thread;
+        obs.comments.push(reply);
+        let mut summary = sample::summary(vec![entry.clone()]);
+        if line {
+            let pending = sample::pending(verb, REASON);
+            entry.finding.severity = Severity::P2;
+            entry.pending = Some(crate::review::summary::Pending {
+                key: Some(key),
+                file: Some(file.into()),
+                url: Some(url),
+                ..pending
+            });
+            obs.pr.body = description::render(&sample::summary(vec![entry]), 60_000).expect("room");
+        }
+        rebuild(&mut summary, &obs, &[], &Policy::default());
+        summary
+    }
+
+    #[test]
+    fn r13_a_follow_up_comes_back_from_reply_and_line() {
+        let status = |id: &str, line, severity| {
+            said(id, Verb::Defer, line, severity).comments[&id.parse().expect("id")].finding.status
+        };
+        for id in ["c1", "i5.2"] {
+            assert_eq!(status(id, true, Severity::P2), Status::Deferred);
+            assert_eq!(status(id, false, Severity::P2), Status::Open);
+            assert_eq!(status(id, true, Severity::P1), Status::Open, "a P1 is never left to a follow-up");
+        }
+        let summary = said("c1", Verb::Defer, true, Severity::P2);
+        let proof = summary.comments[&"c1".parse().expect("id")].proof.clone();
+        match proof {
+            Some(Proof::Plan { path, url, comment_id, reason, .. }) => {
+                assert_eq!((path.as_str(), comment_id, reason.as_str()), ("wiki/plans/pr7-c1-cache.md", 900, REASON));
+                assert!(url.contains("/blob/cccc"), "{url}");
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn r13_an_answered_question_comes_back() {
+        for id in ["c1", "i5.2"] {
+            let summary = said(id, Verb::Answer, true, Severity::P2);
+            let entry = &summary.comments[&id.parse().expect("id")];
+            assert_eq!(entry.finding.status, Status::Answered);
+            assert!(matches!(&entry.proof, Some(Proof::Reply { reason, .. }) if reason == REASON), "{:?}", entry.proof);
+            let open = said(id, Verb::Answer, false, Severity::P2);
+            assert_eq!(open.comments[&id.parse().expect("id")].finding.status, Status::Open);
+        }
     }
 
     #[test]

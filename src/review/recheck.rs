@@ -10,6 +10,7 @@ use jiff::Timestamp;
 use super::absorb::{Happened, What};
 use super::anchor::Located;
 use super::comment::Channel;
+use super::diff::FileDiff;
 use super::ids::{FindingId, Sha};
 use super::observation::Observation;
 use super::status::{NewFact, Status};
@@ -32,10 +33,24 @@ pub struct ProofFacts<'a> {
     pub replaced_by: &'a dyn Fn(&Sha) -> Option<Sha>,
     /// Who took away what that commit did for this finding, as `anchor::undone` tells.
     pub undone: &'a dyn Fn(&Entry, &Sha) -> Option<Taken>,
+    /// Whether the file of a follow-up plan is at the head, under this or another name; `None` when that cannot be told.
+    pub plan: &'a dyn Fn(&str) -> Option<bool>,
     /// Where the places of findings are now.
     pub located: &'a BTreeMap<FindingId, Located>,
     /// The forge's clock.
     pub at: Timestamp,
+}
+
+/// Tells whether two commits make one change: the same lines in the same files, wherever they stand now.
+pub fn same_change(one: &[FileDiff], other: &[FileDiff]) -> bool {
+    let parts = |diff: &FileDiff| {
+        let hunks: Vec<_> = diff.hunks.iter().map(|hunk| (hunk.removed.clone(), hunk.added.clone())).collect();
+        (diff.old_path.clone(), diff.new_path.clone(), diff.binary, hunks)
+    };
+    // A binary file says nothing of what it holds.
+    !one.is_empty()
+        && one.len() == other.len()
+        && one.iter().all(|diff| !diff.binary && other.iter().any(|twin| parts(twin) == parts(diff)))
 }
 
 /// Opens every finding whose proof does not hold any more.
@@ -45,6 +60,7 @@ pub fn recheck_proofs(summary: &mut Summary, facts: &ProofFacts<'_>) -> Vec<Happ
         match (&entry.finding.status, entry.proof.clone()) {
             (Status::Fixed, Some(Proof::Commit { sha, place })) => look.fix(entry, &sha, place),
             (Status::Stale, Some(Proof::AnchorGone { .. })) => look.stale(entry),
+            (Status::Deferred, Some(Proof::Plan { path, .. })) => look.plan(entry, &path),
             (
                 Status::Open
                 | Status::Fixed
@@ -69,7 +85,7 @@ pub fn recheck_replies(summary: &mut Summary, obs: &Observation) -> Vec<Happened
     let mut out = Vec::new();
     let round = summary.round;
     for entry in summary.comments.values_mut() {
-        let Some(Proof::Reply { comment_id, .. }) = &entry.proof else { continue };
+        let Some(Proof::Reply { comment_id, .. } | Proof::Plan { comment_id, .. }) = &entry.proof else { continue };
         let (reply, carrier) = (*comment_id, entry.finding.id.carrier());
         let stands = obs.comments.iter().any(|c| c.channel == entry.finding.channel && c.id == carrier);
         let why = format!("our answer, comment {reply}, was deleted");
@@ -133,6 +149,14 @@ impl Recheck<'_> {
         }
     }
 
+    /// A plan that somebody took out is not written again without a person.
+    fn plan(&mut self, entry: &mut Entry, path: &str) {
+        if (self.facts.plan)(path) == Some(false) {
+            let why = format!("its follow-up plan `{path}` is not in the branch any more");
+            self.open(entry, NewFact::ProofLost, why, &Next::Person);
+        }
+    }
+
     fn open(&mut self, entry: &mut Entry, fact: NewFact, why: String, next: &Next) {
         if !entry.reopen(fact, why.clone(), self.facts.at, self.round) {
             return;
@@ -173,6 +197,7 @@ mod tests {
         let facts = ProofFacts {
             reachable: &|asked| if *asked == sha('b') { reachable } else { Some(true) },
             replaced_by: &|_| moved.then(|| sha('c')),
+            plan: &|_| None,
             undone: &|_, _| taken.map(|ours| Taken { by: Some(sha('d')), ours }),
             located: &[(FindingId::Inline(1), there)].into(),
             at: Timestamp::UNIX_EPOCH,
@@ -225,6 +250,38 @@ mod tests {
         check(true, true, (Status::Argued, false));
         check(false, true, (Status::Open, true));
         check(false, false, (Status::Argued, false));
+    }
+
+    #[test]
+    fn fc_34_a_follow_up_whose_plan_was_dropped_waits_for_a_person() {
+        for (there, expected) in [
+            (Some(true), (Status::Deferred, false)),
+            (None, (Status::Deferred, false)),
+            (Some(false), (Status::Open, true)),
+        ] {
+            let mut one = entry("c1", Severity::P2);
+            let proof = Proof::Plan {
+                path: "wiki/plans/a.md".to_owned(),
+                url: "u".to_owned(),
+                comment_id: 9,
+                reason: "later".to_owned(),
+                key: "k".to_owned(),
+            };
+            assert!(one.settle(Status::Deferred, proof, "deferred", Timestamp::UNIX_EPOCH, 1));
+            let mut summary = summary();
+            summary.comments.insert(one.finding.id, one);
+            let facts = ProofFacts {
+                reachable: &|_| None,
+                replaced_by: &|_| None,
+                undone: &|_, _| None,
+                plan: &|path| there.filter(|_| path == "wiki/plans/a.md"),
+                located: &BTreeMap::new(),
+                at: Timestamp::UNIX_EPOCH,
+            };
+            recheck_proofs(&mut summary, &facts);
+            let after = &summary.comments[&FindingId::Inline(1)].finding;
+            assert_eq!((after.status, after.needs_person), expected);
+        }
     }
 
     #[test]

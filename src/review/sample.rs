@@ -35,7 +35,7 @@ pub(crate) fn moved(from: Option<Status>, to: Status) -> Move {
 }
 
 pub(crate) fn pending(verb: Verb, reason: &str) -> Pending {
-    Pending { verb, reason: reason.into(), round: 1, commit: None, key: None }
+    Pending::new(verb, reason, 1)
 }
 
 pub(crate) fn entry(id: &str, severity: Severity) -> Entry {
@@ -111,6 +111,8 @@ pub(crate) fn summary(entries: Vec<Entry>) -> Summary {
         restored: Vec::new(),
         reset_at_round: 0,
         commands_heard: Vec::new(),
+        commands: Vec::new(),
+        drafts: Default::default(),
         extra: serde_json::Map::new(),
     }
 }

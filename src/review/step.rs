@@ -89,6 +89,8 @@ pub enum Step {
         /// And red tests.
         tests: bool,
     },
+    /// Write the follow-up plans that are owed, and commit them: a round without the editor.
+    Plan,
     /// Hand these findings to a person: their attempts are used up.
     GiveToPerson(Vec<FindingId>),
     /// Ask a reviewer to look again.
@@ -115,6 +117,26 @@ pub enum Step {
     },
 }
 
+/// What a person can do about findings that the editor cannot bring together.
+pub const CHOICES: &str = "decide in the thread with `/pushback accept`, `/pushback regrade P3 <reason>` or \
+    `/pushback out-of-scope <reason>`, or change the place yourself and push; `/pushback retry` lets the editor try again";
+
+/// Tells whether a round since the last reset was given back because it undid the fix of this finding.
+pub fn contested_before(summary: &Summary, fixed: FindingId) -> bool {
+    let since = summary.rounds.iter().filter(|round| round.n > summary.reset_at_round);
+    since.filter(|round| round.reversed.contains(&fixed)).count() > 0
+}
+
+/// Tells whether a finding asked twice for what undoes the same fix.
+fn contested(summary: &Summary, entry: &Entry) -> bool {
+    let own = |id: &FindingId| *id == entry.finding.id || entry.finding.previous.contains(id);
+    let asked = |round: &&RoundRecord| round.n > summary.reset_at_round && round.sent.iter().any(own);
+    let rounds: Vec<&RoundRecord> = summary.rounds.iter().filter(asked).collect();
+    rounds.iter().enumerate().any(|(n, round)| {
+        round.reversed.iter().any(|fixed| rounds[..n].iter().any(|earlier| earlier.reversed.contains(fixed)))
+    })
+}
+
 /// Decides the next step.
 pub fn next_step(at: &Situation<'_>) -> Step {
     ended(at)
@@ -123,7 +145,7 @@ pub fn next_step(at: &Situation<'_>) -> Step {
         .or_else(|| moved_on(at))
         .or_else(|| owed_post(at))
         .or_else(|| unknown_tests(at))
-        .or_else(|| work(at))
+        .or_else(|| work_or_plan(at))
         .or_else(|| only_a_person(at))
         .or_else(|| red_tests(at))
         .or_else(|| reviewers(at))
@@ -251,6 +273,13 @@ fn tests_need_editor(at: &Situation<'_>) -> bool {
         .is_some_and(|record| record.state == VerifyState::Red && record.on_base != Some(VerifyState::Red))
 }
 
+/// Plans go into the commit of a round of the editor, or into one of their own where the editor has nothing to do.
+fn work_or_plan(at: &Situation<'_>) -> Option<Step> {
+    let work = work(at);
+    let edits = matches!(work, Some(Step::Edit { .. }));
+    if !edits && !super::followup::unwritten(at.summary).is_empty() { Some(Step::Plan) } else { work }
+}
+
 fn work(at: &Situation<'_>) -> Option<Step> {
     let todo = editor_work(at.summary);
     let tests = tests_need_editor(at);
@@ -272,7 +301,7 @@ fn work(at: &Situation<'_>) -> Option<Step> {
         return Some(stop(
             StopReason::EditorUnavailable,
             "no editor is configured or installed",
-            "set `agent.name` or `agent.command` in .pushback.toml",
+            "set `agent.name` or `agent.command` in .pushback.toml, or work through the findings with `pushback next` and `pushback resolve`",
         ));
     }
     Some(Step::Edit { findings: todo.iter().map(|entry| entry.finding.id).collect(), tests })
@@ -280,7 +309,9 @@ fn work(at: &Situation<'_>) -> Option<Step> {
 
 /// Rounds that count against the limit: since a person or success reset them.
 pub fn rounds_used(summary: &Summary) -> u32 {
-    let given_back = |round: &RoundRecord| matches!(round.outcome, RoundOutcome::Environment | RoundOutcome::CutOff);
+    let given_back = |round: &RoundRecord| {
+        round.unattended || matches!(round.outcome, RoundOutcome::Environment | RoundOutcome::CutOff)
+    };
     let counts = |round: &&RoundRecord| round.n > summary.reset_at_round && !given_back(round);
     // A round that was cut off by a kill stands in `used`, one that was stopped by a signal was given back there.
     let here = u32::try_from(summary.rounds.iter().filter(counts).count()).unwrap_or(u32::MAX);
@@ -290,7 +321,7 @@ pub fn rounds_used(summary: &Summary) -> u32 {
 fn bounds(at: &Situation<'_>) -> Option<Step> {
     let limits = &at.policy.limits;
     let used = &at.summary.used;
-    let more = "look at what is open with `pushback status`, or allow more with `pushback run --more 2`";
+    let more = "decide what is open with `pushback triage`, or allow more with `pushback run --more 2`";
     let over = |what: String| Some(stop(StopReason::Budget, what, more));
     // `--more N` starts a count of its own (R20).
     let (rounds, key) = if at.run.more > 0 { (at.run.more, "--more") } else { (limits.rounds, "limits.rounds") };
@@ -315,6 +346,7 @@ fn bounds(at: &Situation<'_>) -> Option<Step> {
 fn editor_rounds(summary: &Summary) -> impl DoubleEndedIterator<Item = &RoundRecord> {
     let counts = |round: &&RoundRecord| {
         round.n > summary.reset_at_round
+            && !round.unattended
             && !matches!(round.outcome, RoundOutcome::Environment | RoundOutcome::CutOff | RoundOutcome::Editing)
     };
     summary.rounds.iter().filter(counts)
@@ -345,17 +377,19 @@ fn repeating_region(summary: &Summary, limit: u32) -> Option<Step> {
             })
         };
         let times = editor_rounds(summary).filter(near).count();
-        let open_there = summary.workable().any(|entry| {
+        let open_there = summary.workable().find(|entry| {
             entry.finding.path.as_deref() == Some(place.path.as_str())
                 && entry.finding.line.is_some_and(|line| {
                     line + REGION_LINES >= place.from && line <= place.to.saturating_add(REGION_LINES)
                 })
         });
-        if open_there && times >= limit as usize {
+        if let (Some(open), true) = (open_there, times >= limit as usize) {
+            let (id, url) = (open.finding.id, &open.finding.url);
+            let place = format!("{}:{}-{}", place.path, place.from, place.to);
             return Some(stop(
                 StopReason::RepeatingRegion,
-                format!("{}:{}-{} was changed in {times} rounds and is not at rest", place.path, place.from, place.to),
-                "change this place yourself and push, then run again with `--more 1`",
+                format!("{place} was changed in {times} rounds and is not at rest; open there: {id} ({url})"),
+                CHOICES,
             ));
         }
     }
@@ -366,10 +400,13 @@ fn only_a_person(at: &Situation<'_>) -> Option<Step> {
     let blocked: Vec<&Entry> = at.summary.open_blocking().filter(|entry| entry.finding.needs_person).collect();
     if let Some(first) = blocked.first() {
         let ids: Vec<String> = blocked.iter().map(|entry| entry.finding.id.to_string()).collect();
+        if let Some(entry) = blocked.iter().find(|entry| contested(at.summary, entry)) {
+            return Some(stop(StopReason::Contested, entry.finding.why.clone(), CHOICES));
+        }
         return Some(stop(
             StopReason::NeedsPerson,
             format!("{}: {}", ids.join(", "), first.finding.why),
-            "answer in the thread with `/pushback accept`, `/pushback regrade P3 <reason>` or `/pushback retry`, or mend it yourself and push",
+            "decide with `pushback triage`, or answer in the thread with `/pushback accept`, `/pushback regrade P3 <reason>` or `/pushback retry`, or mend it yourself and push",
         ));
     }
     let stuck = at.summary.open_blocking().find(|entry| entry.pending.is_some())?;
@@ -379,15 +416,25 @@ fn only_a_person(at: &Situation<'_>) -> Option<Step> {
             let why = format!("{}: whether its fix is in the branch cannot be told here", stuck.finding.id);
             return Some(stop(StopReason::NeedsPerson, why, "fetch the whole history (`git fetch --unshallow`)"));
         }
-        Some(Verb::Defer) => {
-            let why = format!("{}: its follow-up plan is not written", stuck.finding.id);
-            return Some(stop(StopReason::NeedsPerson, why, "write the plan and link it, then accept or regrade it"));
+        Some(Verb::Defer) if at.local != at.head => return None,
+        Some(Verb::Defer) if super::next::uncommitted_plan(stuck).is_some() => {
+            let file = super::next::uncommitted_plan(stuck).unwrap_or_default();
+            let why = format!("{}: its follow-up plan {file} is written and not on the remote", stuck.finding.id);
+            return Some(stop(StopReason::NeedsPerson, why, "commit the plan and push it, then run again"));
+        }
+        Some(Verb::Defer) if stuck.pending.as_ref().is_some_and(|pending| pending.url.is_none()) => {
+            let why = format!("{}: whether its follow-up plan is in the branch cannot be told here", stuck.finding.id);
+            return Some(stop(StopReason::NeedsPerson, why, "fetch the whole history (`git fetch --unshallow`)"));
+        }
+        Some(Verb::Defer) if !at.policy.post.description => {
+            let why = format!("{}: a follow-up counts only in the description too", stuck.finding.id);
+            return Some(stop(StopReason::NeedsPerson, why, "set `post.description = true`"));
         }
         Some(Verb::Argue) if !at.policy.post.description => {
             let why = format!("{}: an argument counts only in the description too", stuck.finding.id);
             return Some(stop(StopReason::NeedsPerson, why, "set `post.description = true`"));
         }
-        Some(Verb::Argue | Verb::Stale | Verb::Answer) | None => {}
+        Some(Verb::Argue | Verb::Stale | Verb::Answer | Verb::Defer) | None => {}
     }
     let failed = at
         .summary

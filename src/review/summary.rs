@@ -7,10 +7,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::comment::{AccountKind, Channel, Side};
-use super::decision::{Decision, Verb};
+use super::decision::{Decision, PlanDraft, Verb};
 use super::ids::{FindingId, Login, PrNumber, PrRef, RepoSlug, Sha};
 use super::severity::{DecidedBy, RuleRef, Severity};
 use super::status::Status;
+use super::triage::Choice;
 
 /// Version of `summary.json` this program writes.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -93,6 +94,12 @@ pub enum Proof {
         url: String,
         /// The reply that links it.
         comment_id: u64,
+        /// Why it is not done in this pull request.
+        #[serde(default)]
+        reason: String,
+        /// Key of the reply's marker and of the line in the description.
+        #[serde(default)]
+        key: String,
     },
     /// Its reviewer took it back, or marked it as done.
     Reviewer {
@@ -155,12 +162,28 @@ pub struct Pending {
     pub reason: String,
     /// Round of the decision.
     pub round: u32,
-    /// For `fix`: the commit that is claimed.
+    /// For `fix`: the commit that is claimed. For `defer`: the commit that holds the plan, once there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<Sha>,
     /// Key of the reply's marker, once planned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
+    /// For `defer`: the plan as drafted; without one it is made from the finding.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan: Option<PlanDraft>,
+    /// For `defer`: the plan file, once written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// For `defer`: the permanent link, once the commit is on the remote.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+}
+
+impl Pending {
+    /// Makes a decision of which nothing is posted yet.
+    pub fn new(verb: Verb, reason: impl Into<String>, round: u32) -> Self {
+        Self { verb, reason: reason.into(), round, commit: None, key: None, plan: None, file: None, url: None }
+    }
 }
 
 /// A finding with everything remembered about it.
@@ -351,12 +374,48 @@ pub struct RoundRecord {
     /// Untracked files there were before it, so that a cut-off round removes none of them.
     #[serde(default)]
     pub untracked: Vec<String>,
+    /// True for a round without the editor: it counts against no limit.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unattended: bool,
+    /// Findings whose fix the editor took back, so that the round was given back (R21).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reversed: Vec<FindingId>,
     /// How often it was replayed on a moved branch.
     #[serde(default)]
     pub replays: u32,
     /// Where its commit is being replayed; what a kill in the middle leaves.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replaying: Option<Sha>,
+}
+
+impl RoundRecord {
+    /// A round that has just begun.
+    pub fn begun(n: u32, head_before: Sha, sent: Vec<FindingId>) -> Self {
+        Self {
+            n,
+            head_before,
+            head_after: None,
+            sent,
+            outcome: RoundOutcome::Editing,
+            why: String::new(),
+            verify: None,
+            seconds: 0,
+            tokens: 0,
+            cost_usd: 0.0,
+            brief: String::new(),
+            tree: String::new(),
+            decisions: Vec::new(),
+            problems: Vec::new(),
+            judged: false,
+            settled: Vec::new(),
+            touched: Vec::new(),
+            untracked: Vec::new(),
+            unattended: false,
+            reversed: Vec::new(),
+            replays: 0,
+            replaying: None,
+        }
+    }
 }
 
 /// A region that a round changed.
@@ -392,6 +451,8 @@ pub enum WriteKind {
     Describe,
     /// Resolves a thread.
     Resolve,
+    /// Gives a thread command for the person at the keyboard.
+    Command,
     /// Acknowledges a thread command.
     React,
     /// Deletes our own second copy.
@@ -411,6 +472,7 @@ impl WriteKind {
             Self::Review => "review",
             Self::Describe => "describe",
             Self::Resolve => "resolve",
+            Self::Command => "command",
             Self::React => "react",
             Self::Retract => "retract",
         }
@@ -425,6 +487,13 @@ pub enum Target {
     Thread {
         /// Id of that comment.
         root: u64,
+    },
+    /// A reply without a receipt: known again by its text, newer than this comment of the thread.
+    Reply {
+        /// Id of the first comment of the thread.
+        root: u64,
+        /// Newest comment of the thread when this was planned.
+        after: u64,
     },
     /// The conversation.
     Conversation,
@@ -592,6 +661,26 @@ pub enum StopReason {
     Interrupted,
 }
 
+/// A thread command that was taken into account.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CommandRecord {
+    /// The inline comment that carries it.
+    pub comment: u64,
+    /// First comment of its thread.
+    pub root: u64,
+    /// The finding it was about, where there is one.
+    pub id: Option<FindingId>,
+    /// Who gave it.
+    pub by: Login,
+    /// Its line.
+    pub said: String,
+    /// Version of the comment: an edit of its first line is another command.
+    pub version: String,
+    /// Why it was not obeyed, in one sentence; `None` when it was.
+    #[serde(default)]
+    pub refused: Option<String>,
+}
+
 /// The whole of `summary.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
@@ -634,7 +723,21 @@ pub struct Summary {
     /// Comments taken into account as thread commands.
     #[serde(default)]
     pub commands_heard: Vec<u64>,
+    /// The thread commands among them, oldest first, with what came of each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub commands: Vec<CommandRecord>,
+    /// What a person chose at the keyboard and has not carried out yet.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub drafts: BTreeMap<FindingId, Choice>,
     /// Fields of a later minor version, kept.
     #[serde(flatten)]
     pub extra: Map<String, Value>,
+}
+
+impl Summary {
+    /// Starts the count of rounds anew (R20): somebody moved on.
+    pub fn restart_rounds(&mut self) {
+        self.used.rounds = 0;
+        self.reset_at_round = self.round;
+    }
 }

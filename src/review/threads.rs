@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::absorb::{Absorbed, View, What};
 use super::comeback;
-use super::commands::is_command;
+use super::commands::{is_command, is_hint};
 use super::comment::{AccountKind, Author, Channel, Comment, Thread};
 use super::ids::{FindingId, Login};
 use super::note::{Closed, Note, ReplyVerdict, Standing};
@@ -55,6 +55,11 @@ pub(super) fn take_replies(summary: &mut Summary, view: &View<'_>, before: &Summ
     }
 }
 
+/// Tells whether a comment is an answer of ours. A hint about a command answers nobody's finding.
+fn answers((comment, note): &(&Comment, &Note)) -> bool {
+    note.standing == Standing::Ours && !is_hint(&comment.body)
+}
+
 fn insists(note: &Note) -> bool {
     note.said.verdict == ReplyVerdict::Insists
 }
@@ -71,7 +76,7 @@ struct Reply<'v, 'a> {
 
 impl Reply<'_, '_> {
     fn take(&self, entry: &mut Entry, out: &mut Absorbed) {
-        let after_ours = self.earlier.iter().any(|(_, note)| note.standing == Standing::Ours);
+        let after_ours = self.earlier.iter().any(answers);
         if self.note.said.closed.is_some() && self.of_reviewer(entry) {
             self.withdraw(entry, "says that it is done", out);
             return;
@@ -172,7 +177,7 @@ impl Reply<'_, '_> {
 
     /// Several replies to one answer of ours are one exchange.
     fn opens_exchange(&self) -> bool {
-        let last_ours = self.earlier.iter().rposition(|(_, note)| note.standing == Standing::Ours);
+        let last_ours = self.earlier.iter().rposition(answers);
         !self.earlier[last_ours.map_or(0, |at| at + 1)..].iter().any(|(comment, note)| {
             has_weight(&note.standing)
                 && !is_command(&comment.body)

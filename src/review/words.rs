@@ -7,6 +7,7 @@ use super::ids::Sha;
 use super::marker::Marker;
 
 const ARGUED: &str = "Left as it is: ";
+const DEFERRED: &str = "Out of scope for this pull request. The follow-up is planned in ";
 const LISTED: &str = "The reason is also in the pull request description. A reply here opens this again.";
 
 /// One answer inside a conversation comment.
@@ -24,6 +25,15 @@ pub struct Answer {
 pub fn post(text: &str, markers: &[Marker]) -> String {
     let receipts: Vec<String> = markers.iter().map(Marker::render).collect();
     format!("{}\n\n{}", text.trim_end(), receipts.join("\n"))
+}
+
+/// Returns a posted text without its receipts.
+pub fn without_receipts(body: &str) -> String {
+    let mut lines: Vec<&str> = body.trim_end().lines().collect();
+    while lines.last().is_some_and(|line| line.trim().is_empty() || Marker::from_line(line).is_some()) {
+        lines.pop();
+    }
+    lines.join("\n")
 }
 
 /// Argues a finding down, in its thread.
@@ -66,12 +76,28 @@ pub fn stale(because: &str, head: &Sha) -> String {
 
 /// Links the follow-up.
 pub fn defer(title: &str, url: &str) -> String {
-    format!("Out of scope for this pull request. The follow-up is planned in {}.", link(title, url))
+    format!("{DEFERRED}{}.", link(title, url))
+}
+
+/// Returns the link out of a posted follow-up.
+pub fn deferred_link(text: &str) -> Option<String> {
+    let (_, rest) = text.trim_start().strip_prefix(DEFERRED)?.split_once("](")?;
+    rest.split_once(')').map(|(url, _)| url.to_owned())
 }
 
 /// Answers a question.
 pub fn answer(text: &str) -> String {
     disarm(text)
+}
+
+/// Says why a command was not taken, and how commands are written.
+pub fn command_refused(why: &str) -> String {
+    let why = one_line(why);
+    format!(
+        "That command was not taken: {}. Commands stand in the first line of a reply: `/pushback accept`, \
+         `/pushback retry`, `/pushback regrade P1|P2|P3|nit REASON`, `/pushback out-of-scope REASON`.",
+        why.trim_end_matches('.')
+    )
 }
 
 /// Asks a reviewer to look again: the one text that is meant to ring, taken from the reviewer's rules and nobody else.

@@ -1,5 +1,5 @@
-//! Which pull request a branch had last time, so that finding it again costs no extra round trip; and where local branches
-//! were pushed to, for those whose branch has another name or another address there. Hints, never proofs.
+//! What is remembered to save round trips: which pull request a branch had, where local branches were pushed to whose
+//! branch has another name or another address there, what the last reading showed. Hints, never proofs.
 
 use std::collections::BTreeMap;
 
@@ -8,9 +8,10 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::atomic::{Durable, private_dir, read, replace};
-use super::{make_dirs, repo_dir, root_dir};
+use super::{FileStore, make_dirs, repo_dir, root_dir};
 use crate::ports::StoreError;
 use crate::review::ids::{PrNumber, RepoSlug, Sha};
+use crate::review::next::{GLANCE_VERSION, Glance};
 
 /// Branches remembered.
 const KEPT: usize = 200;
@@ -102,4 +103,26 @@ pub fn repo_cache(common_dir: &Utf8Path, host: &str, slug: &RepoSlug) -> Result<
     let cache = dir.join("cache");
     private_dir(&cache)?;
     Ok(cache)
+}
+
+/// Largest glance read.
+const GLANCE_LIMIT: u64 = 16 * 1024 * 1024;
+
+impl FileStore {
+    fn glance_path(&self) -> Utf8PathBuf {
+        self.dir.join("glance.json")
+    }
+
+    /// Keeps what a reading showed; failing to is no failure.
+    pub fn keep_glance(&self, glance: &Glance) {
+        let Ok(text) = serde_json::to_vec(glance) else { return };
+        let _ = make_dirs(&self.common_dir, &self.dir).and_then(|()| replace(&self.glance_path(), &text, Durable::No));
+    }
+
+    /// Returns what the last reading showed, where that was kept and can be read.
+    pub fn glance(&self) -> Option<Glance> {
+        let data = read(&self.glance_path(), GLANCE_LIMIT).ok().flatten()?;
+        let glance: Glance = serde_json::from_slice(&data).ok()?;
+        (glance.schema_version == GLANCE_VERSION).then_some(glance)
+    }
 }

@@ -88,7 +88,7 @@ fn main() {
     }
     let wanted = |word: &str| only.as_deref().is_none_or(|only| only == word);
     let mut table = Table::default();
-    let parts: [Part; 7] = [
+    let parts: [Part; 8] = [
         ("start", start_up),
         ("hundred", hundred),
         ("many", many),
@@ -96,6 +96,7 @@ fn main() {
         ("wait", waiting),
         ("text", text::classify),
         ("supervisor", supervisor),
+        ("sweep", sweep),
     ];
     for (name, part) in parts {
         if wanted(name) {
@@ -321,4 +322,33 @@ fn supervisor(pushback: &Path, table: &mut Table) {
     let over = all[7].saturating_sub(plain[7]);
     let measured = format!("{:.1} ms more than the plain process ({:.1} ms)", ms(over), ms(plain[7]));
     table.add("supervisor, per editor that does nothing", "at most 60 ms", measured, Some(ms(over) <= 60.0));
+}
+
+/// How long it takes to end a tree that does not want to end: sessions of their own, TERM ignored, children without parents.
+fn sweep(pushback: &Path, table: &mut Table) {
+    let temp = tempfile::tempdir().expect("a folder");
+    let dir = temp.path().to_string_lossy().into_owned();
+    let left = "trap '' TERM HUP INT; for n in 1 2 3 4; do (trap '' TERM; sleep 300) & done; (setsid sh -c 'sleep 300 & sleep 300' &) ; sleep 300";
+    let script = format!(
+        "for n in 1 2 3 4 5; do setsid sh -c \"{left}\" </dev/null >/dev/null 2>&1 & done; sleep 0.3; date +%s%N >ended"
+    );
+    let mut all: Vec<(Duration, u64)> = (0..7)
+        .map(|n| {
+            let mut spec = Spec::new("sh", dir.as_str(), dir.as_str());
+            spec.args = vec!["-c".to_owned(), script.clone()];
+            spec.run_id = format!("sweep-{n}");
+            spec.env = vec![("PATH".to_owned(), std::env::var("PATH").unwrap_or_default())];
+            let supervisor = Supervisor::at(pushback.to_string_lossy().as_ref());
+            let ended = supervisor.run(&spec, &mut |_| {}, &|| false).expect("the supervisor runs");
+            let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("a clock");
+            let stamp = std::fs::read_to_string(temp.path().join("ended")).expect("the editor's last word");
+            let at = Duration::from_nanos(stamp.trim().parse().expect("a number"));
+            assert!(ended.clean && ended.swept > 0, "{:?}: {} swept", ended.why, ended.swept);
+            (now.saturating_sub(at), ended.swept as u64)
+        })
+        .collect();
+    all.sort();
+    let (took, swept) = all[3];
+    let measured = format!("{:.2} s for {swept} processes", took.as_secs_f64());
+    table.add("sweep of a tree that ignores TERM", "under 2 s", measured, Some(took < Duration::from_secs(2)));
 }

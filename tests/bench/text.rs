@@ -14,7 +14,7 @@ const SIZE: usize = 24 << 20;
 
 /// Measures both kinds, on one thread, from the bytes of the input to the written answers.
 pub fn classify(_pushback: &Path, table: &mut Table) {
-    let rules = Rules::compile(builtin(), &[], &BTreeMap::new()).expect("the built-in rules compile");
+    let rules = Rules::compile(&builtin(), &[], &BTreeMap::new()).expect("the built-in rules compile");
     let files = ["tests/corpus/unseen.jsonl", "../shared/corpus/review-comments.jsonl"];
     let text: String = files.iter().filter_map(|file| std::fs::read_to_string(file).ok()).collect();
     let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();

@@ -42,7 +42,7 @@ fn main() -> ExitCode {
     });
     let only = std::env::args().skip(1).find(|arg| !arg.starts_with("--"));
     let wanted = |name: &str| only.as_deref().is_none_or(|only| name.contains(only));
-    let rules = Rules::compile(builtin(), &[], &BTreeMap::new()).expect("the built-in rules compile");
+    let rules = Rules::compile(&builtin(), &[], &BTreeMap::new()).expect("the built-in rules compile");
     let mut fine = true;
     for (name, rows) in corpora().into_iter().filter(|(name, _)| wanted(name)) {
         fine &= corpus(&rules, &name, &rows, budget);

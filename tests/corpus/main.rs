@@ -43,7 +43,7 @@ fn main() -> ExitCode {
         return comebacks(if files.is_empty() { usual() } else { files.to_vec() });
     }
     let files = if files.is_empty() { usual() } else { files };
-    let rules = Rules::compile(builtin(), &[], &BTreeMap::new()).expect("the built-in rules compile");
+    let rules = Rules::compile(&builtin(), &[], &BTreeMap::new()).expect("the built-in rules compile");
     let mut scores: BTreeMap<String, Score> = BTreeMap::new();
     for file in &files {
         let text = std::fs::read_to_string(file).expect("the corpus can be read");
@@ -66,7 +66,7 @@ fn usual() -> Vec<String> {
 }
 
 fn answers(file: &str) -> ExitCode {
-    let rules = Rules::compile(builtin(), &[], &BTreeMap::new()).expect("the built-in rules compile");
+    let rules = Rules::compile(&builtin(), &[], &BTreeMap::new()).expect("the built-in rules compile");
     let (lines, bad) = classify_stream(&std::fs::read(file).expect("the file can be read"), &rules);
     lines.iter().for_each(|line| println!("{line}"));
     if bad { ExitCode::FAILURE } else { ExitCode::SUCCESS }
@@ -74,7 +74,7 @@ fn answers(file: &str) -> ExitCode {
 
 /// Title and text of every open finding, by reviewer.
 fn findings(files: &[String]) -> BTreeMap<String, Vec<(String, String)>> {
-    let rules = Rules::compile(builtin(), &[], &BTreeMap::new()).expect("the built-in rules compile");
+    let rules = Rules::compile(&builtin(), &[], &BTreeMap::new()).expect("the built-in rules compile");
     let mut out: BTreeMap<String, Vec<(String, String)>> = BTreeMap::new();
     for file in files {
         let text = std::fs::read_to_string(file).expect("the corpus can be read");

@@ -85,6 +85,7 @@ impl Stage {
             decisions: scratch.join("decisions.json"),
             spec: scratch.join("spec.md"),
             time_left: Duration::from_secs(50),
+            cost_left: Some(12.5),
         };
         let agent = editor(name, self.setup.clone()).unwrap();
         assert_eq!(agent.name(), name);

@@ -16,7 +16,7 @@ fn rules() -> Rules {
 }
 
 fn with(user: &[UserRule], said: &BTreeMap<String, ReviewerOverride>) -> Result<Rules, BadRule> {
-    Rules::compile(builtin(), user, said)
+    Rules::compile(&builtin(), user, said)
 }
 
 fn read(rules: &Rules, login: &str, channel: Channel, body: &str) -> Classified {
@@ -225,7 +225,7 @@ fn the_documented_example_works() {
     let example = text.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).expect("an example");
     let mut files = builtin();
     files.push(pushback::config::rules::parse("plumb", example).expect("the example parses"));
-    let rules = Rules::compile(files, &[], &BTreeMap::new()).expect("the example fits");
+    let rules = Rules::compile(&files, &[], &BTreeMap::new()).expect("the example fits");
     let login = "plumb-review[bot]";
     let got = read(&rules, login, Channel::Inline, "[PLUMB-HIGH] The pipe leaks\n\nText");
     assert_eq!((got.severity(), got.findings[0].title.as_str()), (Some(Severity::P1), "The pipe leaks"));

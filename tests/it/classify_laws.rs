@@ -11,7 +11,7 @@ use pushback::review::ids::Login;
 use pushback::review::severity::Severity;
 
 static RULES: LazyLock<Rules> =
-    LazyLock::new(|| Rules::compile(builtin(), &[], &BTreeMap::new()).expect("the built-in rules compile"));
+    LazyLock::new(|| Rules::compile(&builtin(), &[], &BTreeMap::new()).expect("the built-in rules compile"));
 
 /// Findings with and without markers, of several kinds of authors.
 const BASES: [(&str, &str); 12] = [

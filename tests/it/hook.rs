@@ -97,6 +97,7 @@ impl Hooked {
 
     fn runs(&self) -> Vec<Value> {
         let answer = self.run(&["hook", "status", "--json"]).json();
+        assert_eq!(answer["hook"]["last_failure"], Value::Null, "{answer:#}");
         answer["hook"]["runs"].as_array().cloned().unwrap_or_default()
     }
 
@@ -125,8 +126,10 @@ impl Hooked {
             let inside = std::fs::read_link(entry.path().join("cwd")).is_ok_and(|cwd| cwd.starts_with(&self.root));
             let words = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
             let words = String::from_utf8_lossy(&words).replace('\0', " ");
-            if inside && words.contains(" hook ") {
-                found.push((pid, words));
+            // A process that has just been started has no words yet.
+            let starts = words.is_empty();
+            if inside && (words.contains(" hook ") || starts) {
+                found.push((pid, if starts { "hook decide".to_owned() } else { words }));
             }
         }
         found
@@ -192,7 +195,7 @@ fn fm_08_a_push_starts_one_detached_run_that_tells_what_came_back() {
         push.args(["-c", line]).current_dir(&hooked.work).env_clear().envs(&hooked.env);
         push.env("GIT_SSH_COMMAND", "false").env("GIT_TRACE2_PARENT_SID", "x");
         out(&mut push).ends(0, &[]);
-        assert_eq!(hooked.started(), [sha.clone()], "{}", git.display());
+        assert_eq!(hooked.started(), std::slice::from_ref(&sha), "{}", git.display());
         let (run, log) = hooked.ended();
         assert_eq!(run["state"], "ended", "{log}");
         assert!(log.contains("octo/pay#7: 1 P1 and 0 P2 open; the reviewers have finished"), "{log}");
@@ -223,7 +226,7 @@ fn a_run_outlives_its_caller_and_ends_when_a_newer_push_takes_over() {
         push.args(["-c", "setsid sh -c 'git push -q origin feature; kill -KILL 0'"]);
         push.current_dir(&hooked.work).env_clear().envs(&hooked.env);
         out(&mut push);
-        assert_eq!(hooked.started(), [first.clone()]);
+        assert_eq!(hooked.started(), std::slice::from_ref(&first));
         assert_eq!(hooked.runs()[0]["state"], "running");
         let pid = hooked.runs()[0]["pid"].as_u64().expect("a process");
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).expect("a process");
@@ -275,6 +278,16 @@ fn a_push_to_an_address_is_waited_for() {
         until("the run starts", || hooked.started() == [sha.clone()]);
         let (_, log) = hooked.ended();
         assert!(log.contains("octo/pay#7: 1 P1 and 0 P2 open"), "{log}");
+        // Credentials in an address are used, and kept nowhere.
+        let secret = URL.replace("https://", "https://me:s3cretword@");
+        hooked.git(&["config", "--add", &format!("url.{}.insteadOf", hooked.bare), &secret]);
+        let sha = hooked.commit("with credentials");
+        hooked.git(&["push", "-q", &secret, "feature"]);
+        until("the run starts", || hooked.started().first() == Some(&sha));
+        hooked.ended();
+        let kept =
+            Command::new("grep").args(["-rlF", "s3cretword"]).arg(hooked.root.join("pay/.git/pushback")).output();
+        assert_eq!(String::from_utf8_lossy(&kept.expect("grep").stdout), "");
         // A remote without tracking branches, by its name.
         hooked.git(&["config", "remote.plain.url", URL]);
         hooked.run(&["hook", "install"]).ends(0, &["to plain"]);
@@ -282,6 +295,18 @@ fn a_push_to_an_address_is_waited_for() {
         hooked.git(&["push", "-q", "plain", "feature"]);
         until("the run starts", || hooked.started().first() == Some(&sha));
     }
+}
+
+#[test]
+fn fm_44_a_branch_with_shell_characters_is_a_branch_like_others() {
+    let hooked = Hooked::new(&newest_git(), unanswered);
+    let name = "a$(touch${IFS}x);`id`'\"&|%n";
+    hooked.git(&["switch", "-q", "-c", name]);
+    let sha = hooked.commit("one");
+    hooked.git(&["push", "-q", "origin", name]);
+    assert_eq!(hooked.started(), [sha]);
+    assert_eq!(hooked.runs()[0]["branch"], name);
+    assert_eq!(hooked.git(&["status", "--porcelain"]), "");
 }
 
 #[test]
@@ -309,7 +334,7 @@ fn hooks_that_were_there_are_chained_and_come_back() {
         hooked.run(&["hook", "install"]).ends(0, &[]);
         let sha = hooked.commit("one");
         hooked.git(&["push", "-q", "origin", "feature"]);
-        assert_eq!(hooked.started(), [sha.clone()]);
+        assert_eq!(hooked.started(), std::slice::from_ref(&sha));
         let text = std::fs::read_to_string(&seen).expect("they ran");
         let zero = "0".repeat(40);
         for line in [
@@ -365,6 +390,14 @@ fn fc_43_the_hook_goes_where_git_looks() {
     assert!(outside.join("pre-push").exists());
     hooked.run(&["hook", "uninstall"]).ends(0, &["removed"]);
     assert!(!outside.exists());
+    // Nothing that was under way goes on.
+    until("runs end with the hook", || hooked.processes().is_empty());
+    assert!(!hooked.root.join("pay/.git/pushback/hook").exists());
+    // A submodule has hooks of its own.
+    hooked.git(&["config", "--unset", "core.hooksPath"]);
+    hooked.git(&["-c", "protocol.file.allow=always", "submodule", "--quiet", "add", hooked.bare.as_str(), "sub"]);
+    hooked.run(&["-C", "sub", "hook", "install"]).ends(0, &["modules/sub/hooks/reference-transaction"]);
+    hooked.git(&["config", "core.hooksPath", outside.as_str()]);
     // A folder that cannot be written is said so.
     std::fs::write(&outside, "a file in the way").expect("a file");
     let out = hooked.run(&["hook", "install"]);
@@ -488,7 +521,7 @@ fn a_mode_decides_what_happens() {
     let sha = hooked.commit("one");
     hooked.write("src/pay.sh", "somebody is at work here\n");
     hooked.git(&["push", "-q", "origin", "feature"]);
-    assert_eq!(hooked.started(), [sha.clone()]);
+    assert_eq!(hooked.started(), std::slice::from_ref(&sha));
     let (run, log) = hooked.ended();
     assert_eq!(run["outcome"], "the run settled it", "{log}");
     assert_ne!(hooked.remote_head(), sha, "the fix is pushed");
@@ -501,7 +534,7 @@ fn a_mode_decides_what_happens() {
     let hooked = with("run");
     let sha = hooked.commit("one");
     hooked.try_git(&["push", "-q", "origin", "feature"], &[("CLAUDECODE", "1")]).ends(0, &[]);
-    assert_eq!(hooked.started(), [sha.clone()]);
+    assert_eq!(hooked.started(), std::slice::from_ref(&sha));
     let (_, log) = hooked.ended();
     assert!(log.contains("no run: claude is at work in this worktree"), "{log}");
     assert_eq!((hooked.remote_head(), hooked.editor_rounds()), (sha, 0));

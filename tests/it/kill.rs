@@ -40,10 +40,18 @@ fn kill(running: Running) {
 /// Runs again and compares with the undisturbed end.
 #[track_caller]
 fn goes_on(scene: &Scene, what: &str) {
+    goes_on_to(scene, &golden().0, what);
+}
+
+#[track_caller]
+fn goes_on_to(scene: &Scene, golden: &End, what: &str) {
     let out = scene.run(&RUN);
     assert_eq!(out.code, 0, "after {what}: {}", out.all());
-    let (end, golden) = (scene.end(), &golden().0);
-    let (end, golden) = (format!("{end:#?}"), format!("{golden:#?}"));
+    let end = scene.end();
+    // A plan holds the address of its finding, and every scene has one of its own.
+    let plan = regex::Regex::new(r"blob [0-9a-f]{40}\\twiki/plans").expect("a pattern");
+    let shown = |end: &End| plan.replace_all(&format!("{end:#?}"), "blob PLAN wiki/plans").into_owned();
+    let (end, golden) = (shown(&end), shown(golden));
     let differs = end.lines().zip(golden.lines()).find(|(one, other)| one != other);
     assert!(end == golden, "after {what}: {differs:#?}\n{}", out.all());
     scene.is_sound();
@@ -55,7 +63,10 @@ fn goes_on(scene: &Scene, what: &str) {
 
 /// Starts a run and kills it when the n-th request of this kind has been carried out and not answered.
 fn at_request(method: &str, path: &str, holds: Option<&str>, nth: u32) -> Option<Scene> {
-    let scene = scene();
+    at_request_of(scene(), method, path, holds, nth)
+}
+
+fn at_request_of(scene: Scene, method: &str, path: &str, holds: Option<&str>, nth: u32) -> Option<Scene> {
     let fault = Fault::new(method, path, What::Delay { ms: 60_000, after_effect: true }).nth(nth);
     scene.forge.fault(holds.map_or(fault.clone(), |text| fault.holding(text)));
     let mut running = scene.start(&RUN);
@@ -108,6 +119,58 @@ fn fm_01_killed_after_a_write_and_before_its_answer() {
         let what = format!("{method} {path} {nth}");
         let scene = at_request(method, path, holds, nth).unwrap_or_else(|| panic!("{what} was not asked"));
         goes_on(&scene, &what);
+    }
+}
+
+/// The P2 is left to a follow-up, and a person gives two commands: one good, one wrong.
+fn settling() -> Scene {
+    let scene = Scene::new(|plan| {
+        plan.script = story();
+        plan.editor = serde_json::json!({ "findings": [fixes(), {
+            "contains": "hands every word", "decision": "defer", "reason": REASON,
+            "plan": { "title": "Quote the items", "steps": ["List the callers"] } }] });
+    });
+    let comments = scene.forge.pull()["comments"].as_array().cloned().unwrap_or_default();
+    let of = |words: &str| {
+        let found = comments.iter().find(|c| c["body"].to_string().contains(words));
+        found.map(|c| c["id"].clone()).expect("the finding")
+    };
+    for (words, said) in [("second argument", "/pushback regrade nit tiny"), ("never read", "/pushback acept")] {
+        scene.forge.act(serde_json::json!({ "reply": { "user": "ann", "body": said, "to": of(words) } }));
+    }
+    scene
+}
+
+#[test]
+fn fm_01_killed_after_a_link_a_hint_or_a_reaction() {
+    let golden = settling();
+    golden.run(&RUN).ends(0, &["settled"]);
+    let golden = golden.end();
+    assert!(golden.statuses.values().any(|status| status == "P2 deferred"), "{golden:#?}");
+    for (path, holds) in [
+        ("*/replies", Some("planned in")),
+        ("*/replies", Some("not taken")),
+        ("*/reactions", None),
+        ("*/pulls/7", None),
+    ] {
+        let method = if path == "*/pulls/7" { "PATCH" } else { "POST" };
+        let what = format!("{method} {path} {holds:?}");
+        let scene = at_request_of(settling(), method, path, holds, 1).unwrap_or_else(|| panic!("{what} was not asked"));
+        goes_on_to(&scene, &golden, &what);
+        let posts = scene.writes().iter().filter(|write| write.ends_with("/reactions")).count();
+        assert!(posts <= 2, "reacted {posts} times");
+    }
+}
+
+#[test]
+#[ignore = "minutes: scripts/torture"]
+fn torture_every_request_of_a_settling_run() {
+    let golden = settling();
+    golden.run(&RUN).ends(0, &["settled"]);
+    let golden = golden.end();
+    for nth in 1.. {
+        let Some(scene) = at_request_of(settling(), "*", "*", None, nth) else { break };
+        goes_on_to(&scene, &golden, &format!("request {nth}"));
     }
 }
 

@@ -170,7 +170,7 @@ fn fc_31_pull_requests_built_on_the_branch_are_named() {
     let child = json!({ "number": 8, "title": "Child", "head": "child", "author": "me", "base": "feature" });
     scene.forge.scene(json!({ "repos": [{ "name": "octo/pay", "default_branch": "main", "pulls": [child] }] }));
     settled(&scene);
-    scene.run(&["gate", "--verify"]).ends(0, &["gate: ready", "#8 built on `feature`"]);
+    scene.run(&["gate", "--verify"]).ends(0, &["gate: ready", "#8 has this branch as its base"]);
 }
 
 #[test]

@@ -190,6 +190,18 @@ fn r20_rounds_are_counted_and_more_allows_more() {
     scene.changes_nothing(&RUN).ends(14, &["budget"]);
     scene.run(&["run", "--wait", "20s", "--more", "1"]).ends(14, &["budget"]);
     assert_eq!(scene.editor_rounds(), 2);
+    // A person's commit starts the count anew, a bot's does not.
+    let push = |name: &str| {
+        let who = format!("user.name={name}");
+        scene.git(&["-c", &who, "-c", "user.email=x@example.invalid", "commit", "-q", "--allow-empty", "-m", "More"]);
+        scene.git(&["push", "-q", "origin", "HEAD:feature"]);
+    };
+    push("pre-commit-ci[bot]");
+    scene.run(&RUN).ends(14, &["budget"]);
+    assert_eq!(scene.editor_rounds(), 2);
+    push("Ann");
+    scene.run(&RUN).ends(14, &["budget"]);
+    assert_eq!(scene.editor_rounds(), 3);
 }
 
 #[test]

@@ -321,6 +321,18 @@ impl Scene {
     }
 }
 
+impl Scene {
+    /// Asserts that a call writes nothing outside; the state may be built anew.
+    #[track_caller]
+    pub(crate) fn changes_nothing_but_state(&self, args: &[&str]) -> Out {
+        let (before, head, seen) = (self.writes().len(), self.remote_head(), self.editor_rounds());
+        let out = self.run(args);
+        assert_eq!(self.writes().len(), before, "something was written: {:?}\n{}", self.writes(), out.all());
+        assert_eq!((self.remote_head(), self.editor_rounds()), (head, seen), "{}", out.all());
+        out
+    }
+}
+
 fn environment(root: &Utf8Path) -> BTreeMap<String, String> {
     let path = std::env::var("PATH").expect("a PATH");
     let home = root.join("home");

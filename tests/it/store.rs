@@ -71,6 +71,8 @@ fn summary() -> Summary {
         restored: Vec::new(),
         reset_at_round: 0,
         commands_heard: Vec::new(),
+        commands: Vec::new(),
+        drafts: Default::default(),
         extra: Default::default(),
     }
 }

@@ -7,7 +7,7 @@ use pushback::config::rules::builtin;
 use pushback::review::classify::Rules;
 
 static RULES: LazyLock<Rules> =
-    LazyLock::new(|| Rules::compile(builtin(), &[], &BTreeMap::new()).expect("the built-in rules"));
+    LazyLock::new(|| Rules::compile(&builtin(), &[], &BTreeMap::new()).expect("the built-in rules"));
 
 /// Returns the built-in rules.
 pub(crate) fn rules() -> &'static Rules {

@@ -7,6 +7,7 @@ use crate::cli::{Context, look, output};
 use crate::report::json::ExplainView;
 use crate::report::table;
 use crate::review::ids::FindingId;
+use crate::review::next;
 use crate::review::severity::DecidedBy;
 use crate::review::summary::{Entry, Summary};
 
@@ -43,9 +44,13 @@ pub(super) fn find<'a>(summary: &'a Summary, text: &str) -> Result<&'a Entry, Fa
         .parse()
         .map_err(|bad: crate::review::ids::BadId| Failure::usage(bad.to_string(), "`pushback status` lists the ids"))?;
     summary.comments.get(&id).ok_or_else(|| {
-        let near: Vec<String> = summary.comments.keys().take(8).map(ToString::to_string).collect();
-        let known =
-            if near.is_empty() { "there are no findings".to_owned() } else { format!("known are {}", near.join(", ")) };
+        let known: Vec<FindingId> = summary.comments.keys().copied().collect();
+        let near: Vec<String> = next::nearest(&known, text, 3).iter().map(ToString::to_string).collect();
+        let known = match near.as_slice() {
+            [] => "there are no findings".to_owned(),
+            [one] => format!("the only one is {one}"),
+            _ => format!("nearest are {}", near.join(", ")),
+        };
         Failure::usage(format!("no finding {id} on this pull request; {known}"), "`pushback status` lists all")
     })
 }

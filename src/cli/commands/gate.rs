@@ -76,24 +76,11 @@ fn look(cx: &Context, args: &GateArgs) -> Result<Look, Failure> {
     let heads = desk.heads(&survey.obs.pr.head)?;
     let verdict = rounds::judge_gate(&desk.setup(None), &summary, &survey, heads.as_ref());
     let exit = gate::exit_code(&verdict, &summary);
-    let notes = if verdict.verdict == Verdict::Ready { children(&desk) } else { Vec::new() };
+    // A verdict that lets merge says what merging would do to others.
+    let ready = verdict.verdict == Verdict::Ready;
+    let stacked = ready.then(|| rounds::stacked(&desk.forge, &survey.obs.pr)).flatten();
+    let notes = stacked.into_iter().collect();
     Ok(Look { desk, summary, survey, verdict, judged, exit, notes })
-}
-
-/// Warns of pull requests that are based on this one's branch: deleting it after the merge closes them.
-fn children(desk: &Desk) -> Vec<String> {
-    match desk.forge.stacked(&desk.obs.pr) {
-        Ok(children) if children.is_empty() => Vec::new(),
-        Ok(children) => {
-            let list: Vec<String> = children.iter().map(|number| format!("#{number}")).collect();
-            let branch = &desk.obs.pr.head_branch;
-            vec![format!(
-                "{} built on `{branch}`: deleting the branch after the merge closes it; change its base first",
-                list.join(", ")
-            )]
-        }
-        Err(error) => vec![format!("whether other pull requests are built on this branch could not be read: {error}")],
-    }
 }
 
 /// Runs the verify commands for this head, without any token, when there is no record of it.

@@ -2,16 +2,20 @@
 
 mod classify;
 mod config;
+mod consent;
 mod doctor;
 mod explain;
 mod gate;
 mod generate;
 mod hook;
 mod init;
+mod next;
 mod publish;
+mod resolve;
 mod run;
 mod show;
 mod status;
+mod triage;
 mod trust;
 mod view;
 
@@ -25,6 +29,9 @@ pub(super) fn name(command: &Command) -> &'static str {
         Command::Init(_) => "init",
         Command::Run(_) => "run",
         Command::Status(_) => "status",
+        Command::Triage => "triage",
+        Command::Next(_) => "next",
+        Command::Resolve(_) => "resolve",
         Command::Gate(_) => "gate",
         Command::Show(_) => "show",
         Command::Explain(_) => "explain",
@@ -44,6 +51,9 @@ pub(super) fn dispatch(cx: &Context, command: Command) -> Result<u8, Failure> {
         Command::Init(args) => init::run(cx, &args),
         Command::Run(args) => run::run(cx, &args),
         Command::Status(args) => status::run(cx, &args),
+        Command::Triage => triage::run(cx),
+        Command::Next(args) => next::run(cx, &args),
+        Command::Resolve(args) => resolve::run(cx, &args),
         Command::Gate(args) => gate::run(cx, &args),
         Command::Show(args) => show::run(cx, &args),
         Command::Explain(args) => explain::run(cx, &args),

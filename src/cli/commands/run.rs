@@ -3,8 +3,7 @@
 use std::io::IsTerminal;
 use std::time::Duration;
 
-use dialoguer::Confirm;
-
+use super::consent::{self, Does};
 use super::view;
 use crate::cli::args::{RunArgs, Until};
 use crate::cli::failure::Failure;
@@ -16,10 +15,8 @@ use crate::ports::{Event, Reporter, Store};
 use crate::report::json::{PlannedView, RoundView, RunView};
 use crate::report::table;
 use crate::review::comment::AccountKind;
-use crate::review::description;
 use crate::review::observation::Permission;
-use crate::review::summary::{Summary, WriteKind, WriteState};
-use crate::store;
+use crate::review::summary::Summary;
 
 pub(super) fn run(cx: &Context, args: &RunArgs) -> Result<u8, Failure> {
     if crate::process::nested() {
@@ -48,7 +45,7 @@ pub(super) fn run_at(cx: &Context, args: &RunArgs, desk: Desk) -> Result<u8, Fai
     stranger(&desk)?;
     // Whoever holds the pull request is named before anything is asked.
     let held = desk.store.lock()?;
-    consent(cx, &desk, args)?;
+    consent::ask(cx, &desk, args.yes, Does::PushAndPost)?;
     let (agent, verifier) = (desk.agent(cx)?, desk.verifier(cx)?);
     let ports = Ports {
         forge: &desk.forge,
@@ -73,7 +70,7 @@ fn request(args: &RunArgs) -> RunRequest {
     }
 }
 
-fn may_run(desk: &Desk) -> Result<(), Failure> {
+pub(super) fn may_run(desk: &Desk) -> Result<(), Failure> {
     let policy = &desk.settings.policy;
     if policy.has_verify || policy.verify_none {
         return Ok(());
@@ -89,7 +86,7 @@ fn may_run(desk: &Desk) -> Result<(), Failure> {
 }
 
 /// Code of somebody without write permission is run only after a person has typed yes at a terminal.
-fn stranger(desk: &Desk) -> Result<(), Failure> {
+pub(super) fn stranger(desk: &Desk) -> Result<(), Failure> {
     let (obs, pr) = (&desk.obs, &desk.obs.pr);
     let own_branch = pr.head_repo.as_ref().is_some_and(|repo| repo.same(&desk.pr.slug));
     let trusted = pr.author.as_ref().is_some_and(|author| match author.kind {
@@ -116,43 +113,12 @@ fn stranger(desk: &Desk) -> Result<(), Failure> {
     Err(Failure::usage(why, "read the change first, then run it at a terminal and type yes"))
 }
 
-/// The first run in a repository says what it will post and asks once (R26).
-fn consent(cx: &Context, desk: &Desk, args: &RunArgs) -> Result<(), Failure> {
-    let (common, host, slug) = (desk.place.tree.common_dir(), &desk.pr.host, &desk.pr.slug);
-    if desk.settings.policy.post.enabled || store::consent(common, host, slug)?.is_some() {
-        return Ok(());
-    }
-    let account =
-        desk.obs.account.as_ref().map_or_else(|| "the token's account".to_owned(), |account| account.login.to_string());
-    let what = format!(
-        "pushback will push commits to `{}` and post on {} as {account}: short replies in review threads, resolved bot threads, \
-         one block in the description, at most one re-review request per bot and head.",
-        desk.obs.pr.head_branch, desk.pr
-    );
-    if !args.yes {
-        if !std::io::stderr().is_terminal() || !std::io::stdin().is_terminal() {
-            let hint = "look at `pushback run --dry-run`, then pass `--yes` once or set `post.enabled = true`";
-            return Err(Failure::usage(format!("nobody has agreed yet that pushback may post in {slug}"), hint));
-        }
-        cx.printer.tell(Event::Line(what));
-        let agreed = Confirm::new().with_prompt("Go on?").default(false).interact_opt().ok().flatten().unwrap_or(false);
-        if !agreed {
-            return Err(Failure::usage(
-                "not agreed, nothing was done",
-                "`pushback run --dry-run` shows the exact texts",
-            ));
-        }
-    }
-    store::give_consent(common, host, slug, cx.clock.now())?;
-    Ok(())
-}
-
 /// Prints every planned write with its exact text; starts neither editor nor verifier.
 fn dry_run(cx: &Context, desk: &Desk) -> Result<u8, Failure> {
     let (mut summary, survey) = look::look(cx, desk)?;
     let setup = desk.setup(None);
     rounds::plan(&setup, &mut summary, &survey);
-    let planned = planned(&summary, &survey.obs.pr.body);
+    let planned = consent::planned(&summary, &survey.obs.pr.body);
     let local = desk.place.local_head().unwrap_or_else(|| survey.obs.pr.head.clone());
     let step = rounds::would_do(&setup, &summary, &survey, &local);
     let exit = crate::review::gate::status_code(&summary, &survey.reviewers);
@@ -161,12 +127,7 @@ fn dry_run(cx: &Context, desk: &Desk) -> Result<u8, Failure> {
         output::json(&view::envelope("run", exit, &summary, more));
         return Ok(exit);
     }
-    let mut text = String::new();
-    for write in &planned {
-        let ids: Vec<String> = write.findings.iter().map(ToString::to_string).collect();
-        let target = serde_json::to_string(&write.target).unwrap_or_default();
-        text.push_str(&format!("== would {} {} → {target}\n{}\n\n", write.kind, ids.join(", "), write.body));
-    }
+    let mut text = consent::exact(&planned);
     if planned.is_empty() {
         text.push_str("nothing would be posted now\n");
     }
@@ -178,20 +139,6 @@ fn dry_run(cx: &Context, desk: &Desk) -> Result<u8, Failure> {
     }
     output::shown(&text);
     Ok(exit)
-}
-
-fn planned(summary: &Summary, body: &str) -> Vec<PlannedView> {
-    let open = summary.outbox.iter().filter(|item| item.state == WriteState::Planned);
-    open.map(|item| PlannedView {
-        kind: item.kind.as_str(),
-        target: item.target.clone(),
-        body: match item.kind {
-            WriteKind::Describe => description::render_for(summary, body).unwrap_or_default(),
-            _ => item.body.clone(),
-        },
-        findings: item.findings.clone(),
-    })
-    .collect()
 }
 
 fn view_of(
@@ -212,7 +159,7 @@ fn view_of(
     }
 }
 
-fn print(cx: &Context, desk: &Desk, end: &RunEnd) {
+pub(super) fn print(cx: &Context, desk: &Desk, end: &RunEnd) {
     cx.printer.rest();
     let Some(survey) = &end.survey else { return };
     if cx.global.json {

@@ -43,7 +43,7 @@ pub(super) fn run(cx: &Context, args: &IdArgs) -> Result<u8, Failure> {
     Ok(0)
 }
 
-fn section(title: &str, body: &str) -> String {
+pub(super) fn section(title: &str, body: &str) -> String {
     if body.trim().is_empty() { String::new() } else { format!("\n{title}\n{}\n", body.trim_end()) }
 }
 

@@ -68,6 +68,7 @@ pub(super) fn next(exit: u8, summary: &Summary) -> String {
         (0, _) => "pushback gate".to_owned(),
         (10 | 11 | 13, _) => "pushback run".to_owned(),
         (12, _) => "pushback run --wait 30m".to_owned(),
+        (14, _) if summary.comments.values().any(|entry| entry.finding.needs_person) => "pushback triage".to_owned(),
         (14, Some(id)) => format!("pushback show {id}"),
         _ => "pushback gate".to_owned(),
     }

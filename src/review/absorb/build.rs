@@ -75,7 +75,7 @@ pub(super) fn grade(told: &Told<'_, '_>, id: FindingId) -> (Severity, DecidedBy)
     let Told { view, note, author_login, found, .. } = told;
     let settings = settings(view, note, author_login);
     let path = told.comment.anchor.as_ref().map(|a| a.path.as_str()).or(found.path.as_deref());
-    if path.is_some_and(|path| view.plans.contains(path)) {
+    if path.is_some_and(|path| view.is_plan(path)) {
         return (Severity::P3, found.decided_by);
     }
     let level = found.level.as_deref().zip(settings).and_then(|(level, settings)| {

@@ -414,7 +414,7 @@ fn fc_10_an_edit_voids_an_answer_under_way() {
 }
 
 fn pending(verb: Verb) -> Pending {
-    Pending { verb, reason: "because".to_owned(), round: 1, commit: None, key: None }
+    Pending::new(verb, "because", 1)
 }
 
 #[test]

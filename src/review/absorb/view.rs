@@ -6,7 +6,8 @@ use jiff::Timestamp;
 
 use super::Seen;
 use crate::review::comment::{AccountKind, Channel, Comment};
-use crate::review::ids::{FindingId, Login, Sha};
+use crate::review::followup;
+use crate::review::ids::{FindingId, Login, PrNumber, Sha};
 use crate::review::note::{Note, Signal, Standing};
 use crate::review::severity::Severity;
 use crate::review::summary::{Entry, Finding, Proof, Summary};
@@ -22,7 +23,9 @@ pub(in crate::review) struct View<'a> {
     /// Inline notes of a thread in the order in which they were written, by the thread's first comment.
     pub(in crate::review) threads: BTreeMap<u64, Vec<(&'a Comment, &'a Note)>>,
     pub(super) levels: BTreeMap<u64, (&'a str, Severity)>,
-    pub(super) plans: BTreeSet<String>,
+    plans: BTreeSet<String>,
+    known: BTreeSet<FindingId>,
+    pr: PrNumber,
 }
 
 impl<'a> View<'a> {
@@ -44,7 +47,9 @@ impl<'a> View<'a> {
             names,
             threads: BTreeMap::new(),
             levels: BTreeMap::new(),
-            plans: own_plans(summary),
+            plans: summary.comments.values().filter_map(own_plan).collect(),
+            known: summary.comments.keys().copied().collect(),
+            pr: summary.pr.number,
         };
         for (comment, note) in view.in_order() {
             if comment.channel == Channel::Inline {
@@ -117,6 +122,12 @@ impl<'a> View<'a> {
         }
     }
 
+    /// Tells whether a file is a follow-up plan of ours (R15): by what is remembered, or by its name.
+    pub(super) fn is_plan(&self, path: &str) -> bool {
+        let dir = &self.seen.policy.followup_dir;
+        self.plans.contains(path) || followup::is_plan(path, dir, self.pr, |id| self.known.contains(&id))
+    }
+
     pub(super) fn head(&self) -> &Sha {
         &self.seen.obs.pr.head
     }
@@ -139,11 +150,10 @@ pub(super) fn carrier(id: FindingId) -> (Channel, u64) {
     }
 }
 
-/// Returns the follow-up plans of ours (R15).
-fn own_plans(summary: &Summary) -> BTreeSet<String> {
-    let plan = |entry: &Entry| match &entry.proof {
+/// Returns the follow-up plan of a finding.
+fn own_plan(entry: &Entry) -> Option<String> {
+    match &entry.proof {
         Some(Proof::Plan { path, .. }) => Some(path.clone()),
-        Some(_) | None => None,
-    };
-    summary.comments.values().filter_map(plan).collect()
+        Some(_) | None => entry.pending.as_ref().and_then(|pending| pending.file.clone()),
+    }
 }

@@ -30,7 +30,7 @@ pub fn touches(place: &Place, numbering: Numbering, diffs: &[FileDiff], about_co
     })
 }
 
-fn concerns(place: &Place, numbering: Numbering, diff: &FileDiff) -> bool {
+pub(super) fn concerns(place: &Place, numbering: Numbering, diff: &FileDiff) -> bool {
     let old = diff.old_path.as_ref() == Some(&place.path);
     let new = diff.new_path.as_ref() == Some(&place.path);
     match numbering {
@@ -40,7 +40,7 @@ fn concerns(place: &Place, numbering: Numbering, diff: &FileDiff) -> bool {
     }
 }
 
-fn near(place: &Place, numbering: Numbering, hunk: &Hunk) -> bool {
+pub(super) fn near(place: &Place, numbering: Numbering, hunk: &Hunk) -> bool {
     let Some((start, end)) = place.range() else { return true };
     let (from, len) = match numbering {
         Numbering::Before => (hunk.old_start, hunk.old_len),
@@ -50,7 +50,7 @@ fn near(place: &Place, numbering: Numbering, hunk: &Hunk) -> bool {
     from <= end.saturating_add(NEAR_LINES) && to.saturating_add(NEAR_LINES) >= start
 }
 
-fn substantial(path: &str, hunk: &Hunk, about_comment: bool) -> bool {
+pub(super) fn substantial(path: &str, hunk: &Hunk, about_comment: bool) -> bool {
     if about_comment {
         !code::spacing_only(path, &hunk.removed, &hunk.added)
     } else {

@@ -6,10 +6,11 @@ use std::collections::{BTreeSet, HashSet};
 
 use sha2::{Digest, Sha256};
 
-use super::compile::{Reviewer, Rules};
+use super::compile::Rules;
 use super::level::{Author, Level};
 use super::page::Page;
 use super::pattern::Pattern;
+use super::reviewer::Reviewer;
 use super::sections::{self, Item};
 use super::signals::{self, Said};
 use super::words::{Quotes, Region, Words};

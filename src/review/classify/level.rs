@@ -7,9 +7,10 @@ use regex::Captures;
 use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfkc_quick};
 
 use super::clean::head;
-use super::compile::{Marker, Reviewer, Rules};
+use super::compile::Rules;
 use super::page::is_list_item;
 use super::pattern::{Hits, Pattern};
+use super::reviewer::{Marker, Reviewer};
 use super::rules::MarkerPlace;
 use super::words::Region;
 use crate::review::ids::Login;

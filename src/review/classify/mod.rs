@@ -9,6 +9,7 @@ mod offline;
 mod page;
 mod pattern;
 mod people;
+mod reviewer;
 pub mod rules;
 mod sections;
 mod signals;
@@ -18,9 +19,10 @@ mod words;
 use serde::{Deserialize, Serialize};
 
 pub use clean::plain;
-pub use compile::{BadRule, Reviewer, Rules};
+pub use compile::{BadRule, Rules};
 pub use found::classify;
 pub use offline::classify_stream;
+pub use reviewer::Reviewer;
 pub use signals::{CheckText, check_signals, reaction_signal};
 
 use super::comment::{AccountKind, Channel, ReviewState};

@@ -3,9 +3,9 @@
 use regex::Captures;
 
 use super::clean::head;
-use super::compile::{Reviewer, Section};
 use super::page::{BODY, Page};
 use super::pattern::{Group, Pattern};
+use super::reviewer::{Reviewer, Section};
 use super::words::Words;
 use crate::review::comment::Channel;
 
@@ -67,6 +67,8 @@ struct Walk<'a> {
     /// The section that a line opened, its block and its text.
     heading: Option<(usize, u32, String)>,
     whole: Option<usize>,
+    /// Whether a line of words can open a section.
+    headed: bool,
     group: Option<String>,
     current: Option<Item>,
     found: Found,
@@ -82,7 +84,12 @@ pub(super) fn read(reviewer: &Reviewer, channel: Channel, words: &Words<'_>) -> 
         return Found::default();
     }
     let whole = rules.iter().position(|s| s.whole && counts(s));
+    let headed = rules.iter().any(|s| !s.code && s.heading.is_some());
     let page = words.page;
+    if !headed && whole.is_none() && page.blocks.len() == 1 {
+        // Only the summary of a `<details>` could open a section, and there is none.
+        return Found::default();
+    }
     let mut walk = Walk {
         page,
         words,
@@ -91,6 +98,7 @@ pub(super) fn read(reviewer: &Reviewer, channel: Channel, words: &Words<'_>) -> 
         places: vec![Place::default()],
         heading: None,
         whole,
+        headed,
         group: None,
         current: None,
         found: Found::default(),
@@ -201,7 +209,9 @@ impl Walk<'_> {
             return;
         }
         let text = self.page.text(line).trim();
-        let turns = !text.is_empty() && self.turns.any(text);
+        // Outside of sections nothing turns on a line, unless one can be opened by it.
+        let asked = self.headed || self.heading.is_some() || place.section.is_some() || self.whole.is_some();
+        let turns = asked && !text.is_empty() && self.turns.any(text);
         if place.section.is_none() && place.item.is_none() {
             self.heading_line(text, line.block, index, turns);
         }

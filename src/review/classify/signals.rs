@@ -1,9 +1,10 @@
 //! What a text, a check or a reaction says of the review itself. It reads one text at a time and never judges a reviewer's state.
 
 use super::clean::head;
-use super::compile::{Reviewer, Rules, SignalMatch};
+use super::compile::Rules;
 use super::page::Page;
 use super::pattern::Pattern;
+use super::reviewer::{Reviewer, SignalMatch};
 use super::rules::{ClosingIs, SignalIs, VerdictIs};
 use super::words::{Quotes, Words};
 use super::{Closed, Kind, ReplyVerdict, Signal};
@@ -29,12 +30,14 @@ pub(super) fn read(reviewer: &Reviewer, channel: Channel, page: &Page, view: &st
         return said;
     }
     let view = view.trim_start();
-    let hits = reviewer.texts.hits(head(view, TOP));
-    for rule in &reviewer.signals {
-        if rule.pattern.is_some() && !hits.may(rule.slot) {
+    let mut hits = None;
+    for rule in reviewer.signals.iter().filter(|rule| rule.counts_in(channel)) {
+        if rule.marker.is_some() && page.hidden.is_empty() {
             continue;
         }
-        if !rule.channels.is_empty() && !rule.channels.contains(&channel) {
+        // Each channel has a group of its own: most rules are for bodies, most comments are inline.
+        let hits = hits.get_or_insert_with(|| reviewer.texts_in(channel).hits(head(view, TOP)));
+        if !rule.may_fit(hits, channel) {
             continue;
         }
         let Some(found) = fit(rule, page, view) else { continue };

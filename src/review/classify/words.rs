@@ -6,8 +6,8 @@ use std::collections::HashSet;
 use sha2::{Digest, Sha256};
 
 use super::clean::mask;
-use super::compile::Reviewer;
 use super::page::{BODY, Line, Page};
+use super::reviewer::Reviewer;
 use super::title::strip;
 
 /// A page together with what is not the author's own on it.

@@ -107,7 +107,11 @@ pub(super) fn findings(facts: &GateFacts<'_>) -> Clause {
         .map(|(id, severity, person)| format!("{id} ({severity}{})", if *person { ", needs a person" } else { "" }))
         .collect();
     let person = open.iter().any(|(_, _, person)| *person);
-    let remedy = if person { "answer in the thread with `/pushback …`, or mend it and push" } else { "pushback run" };
+    let remedy = if person {
+        "decide with `pushback triage`, or answer in the thread with `/pushback …`, or mend it and push"
+    } else {
+        "pushback run"
+    };
     Clause { person, ..fails(name, format!("{} open: {}", open.len(), list.join(", ")), remedy) }
 }
 

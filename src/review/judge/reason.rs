@@ -27,6 +27,15 @@ const COMMON: &str = "a about above actually add added after again all already a
     updated use used useful uses using value values variable very via want was way well were what when where whether which while \
     who why will with within without work works would wrong you your";
 
+/// Checks that a reason has the right size.
+pub(super) fn sized(reason: &str) -> Result<(), String> {
+    let length = reason.chars().count();
+    if (MIN_REASON..=MAX_REASON).contains(&length) {
+        return Ok(());
+    }
+    Err(format!("its reason has {length} characters; {MIN_REASON} to {MAX_REASON} are asked for"))
+}
+
 /// Checks that a reason has the right size, speaks of this finding, and is not the text of another argument.
 pub(super) fn speaks_of<'a>(
     entry: &Entry,
@@ -34,10 +43,7 @@ pub(super) fn speaks_of<'a>(
     code: &str,
     others: impl Iterator<Item = &'a str>,
 ) -> Result<(), String> {
-    let length = reason.chars().count();
-    if !(MIN_REASON..=MAX_REASON).contains(&length) {
-        return Err(format!("its reason has {length} characters; {MIN_REASON} to {MAX_REASON} are asked for"));
-    }
+    sized(reason)?;
     let words = words(reason);
     let lower = reason.to_lowercase();
     let path = entry.finding.path.as_deref().is_some_and(|path| {

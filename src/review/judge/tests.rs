@@ -137,11 +137,18 @@ struct Case {
     commit: Option<Sha>,
     diff: Vec<FileDiff>,
     people_argue: bool,
+    place: PlaceNow,
 }
 
 impl Case {
     fn new(entries: Vec<Entry>) -> Self {
-        Self { summary: sample::summary(entries), commit: None, diff: Vec::new(), people_argue: false }
+        Self {
+            summary: sample::summary(entries),
+            commit: None,
+            diff: Vec::new(),
+            people_argue: false,
+            place: PlaceNow::There("`src/a.rs:10`".into()),
+        }
     }
 
     fn judge(&self, items: &[String]) -> Vec<(String, String)> {
@@ -153,6 +160,7 @@ impl Case {
             diff: &self.diff,
             people_argue: self.people_argue,
             code: &code,
+            place: &|_| self.place.clone(),
         };
         let judged = judge(&self.summary, &sent, &parse(file(&items.join(",")).as_bytes()), facts);
         let word = |answer: &Answered| match answer {
@@ -181,9 +189,6 @@ fn r8_each_answer_is_judged() {
     );
     case.check(&[item("c9", "fix", "")], &[("c1", "not answered"), ("c2", "not answered")]);
     case.check(&[item("c1", "fix", "")], &[("c1", "no commit"), ("c2", "not answered")]);
-    for verb in ["stale", "defer", "answer"] {
-        case.check(&[item("c2", verb, REASON)], &[("c1", "not answered"), ("c2", "yet")]);
-    }
     case.commit = Some(sample::sha('b'));
     case.diff = vec![changed("src/a.rs", vec![hunk((10, &["a"]), (10, &["b"]))])];
     case.check(
@@ -202,6 +207,79 @@ fn r8_people_are_not_argued_with() {
     case.check(&[item("c2", "argue", REASON)], &[("c2", "draft")]);
     case.people_argue = true;
     case.check(&[item("c2", "argue", REASON)], &[("c2", "accepted argue")]);
+}
+
+#[test]
+fn r14_stale_is_taken_only_where_the_place_is_provably_gone() {
+    for severity in [Severity::P1, Severity::P2] {
+        let mut case = Case::new(vec![sample::entry("c1", severity)]);
+        let said = [item("c1", "stale", REASON)];
+        case.check(&said, &[("c1", "still there, at `src/a.rs:10`")]);
+        case.place = PlaceNow::Unsure("commit abc is not available here".into());
+        case.check(&said, &[("c1", "unsure counts as still there")]);
+        case.place = PlaceNow::Gone { because: "`src/a.rs` was deleted".into(), by: None };
+        case.check(&said, &[("c1", "accepted stale")]);
+    }
+}
+
+#[test]
+fn r14_what_our_own_commit_took_out_is_a_claimed_fix() {
+    let mut case = Case::new(vec![sample::entry("c1", Severity::P1)]);
+    let said = [item("c1", "stale", REASON)];
+    case.place = PlaceNow::Gone { because: "`src/a.rs` was deleted".into(), by: Some(sample::sha('c')) };
+    case.check(&said, &[("c1", "accepted fix")]);
+    case.place = PlaceNow::There("`src/a.rs:10`".into());
+    case.commit = Some(sample::sha('b'));
+    case.diff = vec![changed("src/a.rs", vec![hunk((10, &["a"]), (10, &["b"]))])];
+    case.check(&said, &[("c1", "accepted fix")]);
+    case.diff = vec![changed("src/b.rs", vec![hunk((10, &["a"]), (10, &["b"]))])];
+    case.check(&said, &[("c1", "still there")]);
+}
+
+fn planned(id: &str, reason: &str, plan: &serde_json::Value) -> String {
+    serde_json::json!({ "id": id, "decision": "defer", "reason": reason, "plan": plan }).to_string()
+}
+
+#[test]
+fn r15_a_follow_up_needs_a_reason_and_a_plan_and_is_never_for_a_p1() {
+    let plan = serde_json::json!({ "title": "Cache the parser", "steps": ["Measure it", " "] });
+    let check = |severity, item: String, expected: &str| {
+        Case::new(vec![sample::entry("c2", severity)]).check(&[item], &[("c2", expected)]);
+    };
+    check(Severity::P2, planned("c2", REASON, &plan), "accepted defer");
+    check(Severity::P3, planned("c2", REASON, &plan), "accepted defer");
+    check(Severity::P1, planned("c2", REASON, &plan), "only a person may grade it lower");
+    check(Severity::P2, planned("c2", "too short", &plan), "characters");
+    check(Severity::P2, item("c2", "defer", REASON), "needs a plan");
+    for bad in [
+        serde_json::json!({ "title": " ", "steps": ["Measure it"] }),
+        serde_json::json!({ "title": "Cache", "steps": [] }),
+        serde_json::json!({ "title": "Cache", "steps": ["\u{200b}"] }),
+    ] {
+        check(Severity::P2, planned("c2", REASON, &bad), "a title and at least one step");
+    }
+    let many = serde_json::json!({ "title": "Cache", "steps": vec!["again"; 21] });
+    check(Severity::P2, planned("c2", REASON, &many), "at most 20");
+    let mut person = sample::entry("c2", Severity::P2);
+    person.finding.author_kind = AccountKind::Person;
+    Case::new(vec![person]).check(&[planned("c2", REASON, &plan)], &[("c2", "draft")]);
+}
+
+#[test]
+fn r8_only_a_question_is_settled_by_an_answer() {
+    let check = |severity, question: bool, kind, reason: &str, expected: &str| {
+        let mut entry = sample::entry("c2", severity);
+        (entry.is_question, entry.finding.author_kind) = (question, kind);
+        Case::new(vec![entry]).check(&[item("c2", "answer", reason)], &[("c2", expected)]);
+    };
+    let text = "Because the caller closes it; the reader never sees the end of the stream.";
+    check(Severity::P2, true, AccountKind::Bot, text, "accepted answer");
+    check(Severity::P3, true, AccountKind::Bot, text, "accepted answer");
+    check(Severity::P2, true, AccountKind::Person, text, "draft");
+    check(Severity::P2, false, AccountKind::Bot, text, "asks no question");
+    check(Severity::P1, true, AccountKind::Bot, text, "only a person may grade it lower");
+    check(Severity::P2, true, AccountKind::Bot, "Yes.", "characters");
+    check(Severity::P2, true, AccountKind::Bot, &"long ".repeat(399), "accepted answer");
 }
 
 #[test]
@@ -238,7 +316,9 @@ fn one_argument_does_not_serve_two_findings() {
     let mut case = Case::new(vec![sample::entry("c2", Severity::P2)]);
     let sent: Vec<FindingId> = vec![id("c2")];
     case.summary.comments.insert(id("c1"), settled);
-    let facts = RoundFacts { round: 1, commit: None, diff: &[], people_argue: false, code: &|_| String::new() };
+    let place = |_: &Entry| PlaceNow::Unsure("unknown".into());
+    let facts =
+        RoundFacts { round: 1, commit: None, diff: &[], people_argue: false, code: &|_| String::new(), place: &place };
     let parsed = parse(file(&item("c2", "argue", REASON)).as_bytes());
     assert!(
         matches!(&judge(&case.summary, &sent, &parsed, facts)[0].answer, Answered::Refused(why) if why.contains("another"))
@@ -259,6 +339,7 @@ fn verdicts_are_recorded() {
         &[Judged { id: id("c1"), answer: draft }, Judged { id: id("c2"), answer: Answered::Refused("no".into()) }],
     );
     let (one, two) = (&summary.comments[&id("c1")], &summary.comments[&id("c2")]);
+    assert!(one.drafted());
     assert!(one.finding.needs_person && one.pending.is_some() && !two.finding.needs_person);
     assert_eq!((two.refused.as_deref(), &two.pending), (Some("no"), &None));
 }
@@ -269,7 +350,8 @@ proptest! {
         let mut case = Case::new(vec![sample::entry("c1", Severity::P1)]);
         case.commit = commit.then(|| sample::sha('b'));
         let judged = case.judge(&[item("c1", &verb, &format!("src/a.rs {reason}"))]);
-        prop_assert_ne!(judged[0].1.as_str(), "accepted argue");
+        let words = ["accepted argue", "accepted defer", "accepted answer", "draft"];
+        prop_assert!(!words.contains(&judged[0].1.as_str()), "{}", judged[0].1);
     }
 
     #[test]

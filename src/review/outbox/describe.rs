@@ -35,7 +35,7 @@ fn last_done(summary: &Summary) -> Option<Block> {
 
 fn touched(summary: &Summary, read: &BlockReading) -> Touched {
     let Some(last) = last_done(summary) else { return Touched::default() };
-    let wanted: BTreeSet<String> = summary.comments.values().filter_map(description::line).map(|l| l.key).collect();
+    let wanted = description::wanted_keys(summary);
     let empty = BTreeMap::new();
     let (lines, absent) = match read {
         BlockReading::Block(block) => (&block.lines, false),

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::review::commands;
 use crate::review::comment::{AccountKind, Channel, Thread};
 use crate::review::ids::FindingId;
 use crate::review::marker::{Marker, key};
@@ -10,7 +11,7 @@ use crate::review::observation::Observation;
 use crate::review::owed::{Owed, entered, key_of, key_of_version, owed};
 use crate::review::policy::{Policy, Replies};
 use crate::review::status::Status;
-use crate::review::summary::{Entry, OutboxItem, Proof, Summary, Target, WriteKind, WriteState};
+use crate::review::summary::{CommandRecord, Entry, OutboxItem, Proof, Summary, Target, WriteKind, WriteState};
 use crate::review::words::{self, Answer};
 
 /// Findings answered by one conversation comment, at most.
@@ -37,6 +38,7 @@ pub fn plan(summary: &mut Summary, obs: &Observation, notes: &[Note], policy: &P
     }
     super::reconcile::adopt(summary, obs);
     let mut added = plan_replies(summary, obs, notes, policy);
+    added += plan_acknowledgements(summary, obs);
     if policy.post.description {
         added += super::describe::plan(summary, obs);
     }
@@ -49,19 +51,19 @@ pub fn plan(summary: &mut Summary, obs: &Observation, notes: &[Note], policy: &P
 /// Drops planned texts that are not owed any more, and requests that speak of an older head.
 fn drop_unwanted(summary: &mut Summary, obs: &Observation, notes: &[Note], policy: &Policy) {
     let scene = Scene { summary, obs, notes, policy };
-    let owed: BTreeSet<String> =
-        summary.comments.values().filter_map(|entry| scene.reply(entry)).map(|reply| reply.key).collect();
+    let replies = summary.comments.values().filter_map(|entry| scene.reply(entry)).map(|reply| reply.key);
+    let owed: BTreeSet<String> = replies.chain(hints(summary, obs).map(|(key, _)| key)).collect();
     let planned = summary.outbox.iter_mut().filter(|item| item.state == WriteState::Planned);
     for item in planned {
         let unwanted = match item.kind {
-            WriteKind::Argue | WriteKind::Stale | WriteKind::Fixed | WriteKind::Answer => {
+            WriteKind::Argue | WriteKind::Stale | WriteKind::Fixed | WriteKind::Answer | WriteKind::Defer => {
                 !super::keys(item).iter().all(|key| owed.contains(key))
             }
             WriteKind::Request => item.head != obs.pr.head,
-            WriteKind::Defer
-            | WriteKind::Review
+            WriteKind::Review
             | WriteKind::Describe
             | WriteKind::Resolve
+            | WriteKind::Command
             | WriteKind::React
             | WriteKind::Retract => false,
         };
@@ -70,6 +72,43 @@ fn drop_unwanted(summary: &mut Summary, obs: &Observation, notes: &[Note], polic
             "it is not owed any more".clone_into(&mut item.why);
         }
     }
+}
+
+/// Returns the commands that were not taken and whose comments are still there, each with the key of its hint.
+fn hints<'a>(summary: &'a Summary, obs: &'a Observation) -> impl Iterator<Item = (String, &'a CommandRecord)> {
+    let wrong = summary.commands.iter().filter(|record| record.refused.is_some() && is_there(obs, record.comment));
+    wrong.map(|record| {
+        let version = format!("{} {}", record.comment, record.version);
+        (key(WriteKind::Answer, commands::HINT, &version), record)
+    })
+}
+
+fn is_there(obs: &Observation, inline: u64) -> bool {
+    obs.comments.iter().any(|comment| comment.channel == Channel::Inline && comment.id == inline)
+}
+
+/// Plans a reaction for each command that was obeyed, once a comment, and a hint for each that was not, once a version.
+///
+/// The forge takes a second reaction of the same account and kind as the first one, so a repeat does nothing.
+fn plan_acknowledgements(summary: &mut Summary, obs: &Observation) -> usize {
+    let (taken, pr, head) = (super::taken(summary), obs.pr.at.clone(), &obs.pr.head);
+    let mut items = Vec::new();
+    for record in summary.commands.iter().filter(|record| record.refused.is_none()) {
+        let key = key(WriteKind::React, &record.comment.to_string(), "+1");
+        if !taken.contains(&key) && is_there(obs, record.comment) {
+            let item = super::new_item(key, WriteKind::React, Target::Inline { id: record.comment }, head);
+            items.push(OutboxItem { body: "+1".to_owned(), ..item });
+        }
+    }
+    for (key, record) in hints(summary, obs).filter(|(key, _)| !taken.contains(key)) {
+        let Some(marker) = Marker::new(WriteKind::Answer, commands::HINT, &key, &pr, head) else { continue };
+        let text = words::command_refused(record.refused.as_deref().unwrap_or_default());
+        let item = super::new_item(key, WriteKind::Answer, Target::Thread { root: record.root }, head);
+        items.push(OutboxItem { body: words::post(&text, &[marker]), ..item });
+    }
+    let added = items.len();
+    summary.outbox.extend(items);
+    added
 }
 
 /// Gives each decision that is to be posted its key.
@@ -83,12 +122,12 @@ fn choose_keys(summary: &mut Summary, obs: &Observation) {
         let kind = match owed(entry) {
             Owed::Argue => WriteKind::Argue,
             Owed::Answer => WriteKind::Answer,
+            Owed::FollowUp => WriteKind::Defer,
             Owed::Person
             | Owed::Fix
             | Owed::FixOrArgue
             | Owed::Proof
             | Owed::NoLongerApplies
-            | Owed::FollowUp
             | Owed::Close
             | Owed::Keep
             | Owed::List
@@ -208,6 +247,11 @@ impl Scene<'_> {
                 Some((WriteKind::Stale, words::stale(because, &self.obs.pr.head)))
             }
             Owed::Answer => Some((WriteKind::Answer, words::answer(reason))),
+            Owed::FollowUp => {
+                let pending = entry.pending.as_ref()?;
+                let (file, url) = (pending.file.as_ref()?, pending.url.as_ref()?);
+                Some((WriteKind::Defer, words::defer(file, url)))
+            }
             Owed::Close if self.says_fixed(entry) => match &entry.proof {
                 Some(Proof::Commit { sha, place }) => Some((WriteKind::Fixed, words::fixed(sha, place))),
                 _ => None,
@@ -218,7 +262,6 @@ impl Scene<'_> {
             | Owed::Fix
             | Owed::FixOrArgue
             | Owed::Proof
-            | Owed::FollowUp
             | Owed::Keep
             | Owed::List
             | Owed::Fold

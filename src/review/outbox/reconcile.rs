@@ -46,6 +46,11 @@ fn read_back_comments(summary: &mut Summary, obs: &Observation, seen: &[Receipt]
     let mut asked = Vec::new();
     for item in summary.outbox.iter_mut().filter(|item| item.state != WriteState::Done) {
         let request = item.kind == WriteKind::Request;
+        if let Some(comment) = said_by_us(obs, item) {
+            (item.state, item.comment_id) = (WriteState::Done, Some(comment));
+            item.why.clear();
+            continue;
+        }
         if let Some(receipt) = keys(item).iter().find_map(|key| first.get(key.as_str())) {
             item.state = WriteState::Done;
             item.comment_id = Some(receipt.comment);
@@ -56,7 +61,7 @@ fn read_back_comments(summary: &mut Summary, obs: &Observation, seen: &[Receipt]
             }
         } else if item.state == WriteState::Sent {
             match item.target {
-                Target::Thread { .. } | Target::Conversation => not_seen(item),
+                Target::Thread { .. } | Target::Reply { .. } | Target::Conversation => not_seen(item),
                 Target::Reviewer { .. } => {
                     item.state = WriteState::Done;
                     asked.push((item.key.clone(), item.head.clone(), obs.at));
@@ -75,6 +80,19 @@ fn read_back_comments(summary: &mut Summary, obs: &Observation, seen: &[Receipt]
         }
         record.asked.push(at);
     }
+}
+
+/// Finds a reply without a receipt by its text: our account's, in its thread, newer than what was there when it was planned.
+fn said_by_us(obs: &Observation, item: &OutboxItem) -> Option<u64> {
+    let Target::Reply { root, after } = &item.target else { return None };
+    let same = |comment: &&crate::review::comment::Comment| {
+        comment.channel == Channel::Inline
+            && comment.root() == *root
+            && comment.id > *after
+            && obs.is_ours(comment.author.as_ref())
+            && comment.body.trim() == item.body.trim()
+    };
+    obs.comments.iter().filter(same).map(|comment| comment.id).min()
 }
 
 /// A comment that surely was posted is never posted again; one whose fate was unclear is not there, so it may be.
@@ -188,6 +206,11 @@ fn settle_all(summary: &mut Summary, obs: &Observation, notes: &[Note], seen: &[
             match (pending.verb, entry.finding.severity) {
                 (Verb::Argue, Severity::P2) if listed(key) => Some((id, Status::Argued, proof)),
                 (Verb::Answer, Severity::P2 | Severity::P3 | Severity::Nit) => Some((id, Status::Answered, proof)),
+                (Verb::Defer, Severity::P2 | Severity::P3 | Severity::Nit) if listed(key) => {
+                    let (path, url) = (pending.file.clone()?, pending.url.clone()?);
+                    let (comment_id, reason) = (receipt.comment, pending.reason.clone());
+                    Some((id, Status::Deferred, Proof::Plan { path, url, comment_id, reason, key: key.clone() }))
+                }
                 (Verb::Argue | Verb::Answer | Verb::Fix | Verb::Stale | Verb::Defer, _) => None,
             }
         })
@@ -198,13 +221,8 @@ fn settle_all(summary: &mut Summary, obs: &Observation, notes: &[Note], seen: &[
             Status::Acknowledged => "listed in the description",
             Status::Answered => "answered in its thread",
             Status::Argued => "argued in its thread and in the description, both read back",
-            Status::Open
-            | Status::Fixed
-            | Status::Stale
-            | Status::Deferred
-            | Status::Withdrawn
-            | Status::Duplicate
-            | Status::Gone => "",
+            Status::Deferred => "left to a follow-up; the link and the description were read back",
+            Status::Open | Status::Fixed | Status::Stale | Status::Withdrawn | Status::Duplicate | Status::Gone => "",
         };
         entry.settle(to, proof, why, obs.at, round);
     }

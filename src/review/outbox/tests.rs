@@ -9,7 +9,7 @@ use crate::review::policy::{Policy, Replies};
 use crate::review::sample;
 use crate::review::severity::Severity;
 use crate::review::status::Status;
-use crate::review::summary::{Entry, Proof};
+use crate::review::summary::{CommandRecord, Entry, Proof};
 use proptest::prelude::*;
 
 /// A pull request that takes writes, with everything around it.
@@ -82,7 +82,7 @@ impl Scene {
     fn take(&mut self, item: &OutboxItem) -> Written {
         let me = sample::person("me");
         match &item.target {
-            Target::Thread { root } => {
+            Target::Thread { root } | Target::Reply { root, .. } => {
                 self.posted += 1;
                 Written::Done(Some(self.say(Some(*root), me, &item.body)))
             }
@@ -177,6 +177,109 @@ fn r8_an_argument_counts_once_both_places_are_read_back() {
     let entry = &scene.summary.comments[&"c1".parse().expect("id")];
     assert!(matches!(&entry.proof, Some(Proof::Reply { comment_id: 1001, key, .. }) if *key == reply.key));
     assert_eq!(entry.history.last().map(|m| (m.from, m.to)), Some((Some(Status::Open), Status::Argued)));
+}
+
+#[test]
+fn r15_a_follow_up_is_linked_after_the_push_and_counts_once_read_back() {
+    for (id, severity) in [("c1", Severity::P2), ("i5.1", Severity::P2), ("c2", Severity::P3)] {
+        let mut entry = sample::entry(id, severity);
+        entry.pending = Some(sample::pending(Verb::Defer, "belongs to the next change, which rewrites the reader"));
+        let mut scene = Scene::new(vec![entry]);
+        let kinds = scene.run();
+        assert!(!kinds.contains(&WriteKind::Defer), "nothing is said before the plan is on the remote: {kinds:?}");
+        let key: FindingId = id.parse().expect("id");
+        let pending = scene.summary.comments.get_mut(&key).and_then(|e| e.pending.as_mut()).expect("under way");
+        pending.file = Some("wiki/plans/a.md".into());
+        pending.url = Some(format!("https://github.com/o/r/blob/{}/wiki/plans/a.md", sample::sha('c')));
+        scene.look();
+        assert_eq!(scene.perform(), [WriteKind::Defer, WriteKind::Describe]);
+        assert_eq!(scene.status(id), Status::Open, "written is not read back");
+        scene.look();
+        assert_eq!(scene.status(id), Status::Deferred);
+        assert!(scene.texts()[0].contains("](https://github.com/o/r/blob/cccc"), "{}", scene.texts()[0]);
+        assert!(scene.obs.pr.body.contains("Out of scope, follow-up in [wiki/plans/a.md]("), "{}", scene.obs.pr.body);
+        assert!(scene.obs.pr.body.contains("which rewrites the reader"), "{}", scene.obs.pr.body);
+        assert_eq!(scene.run(), []);
+        assert_eq!(scene.posted, 1);
+    }
+}
+
+#[test]
+fn fc_58_an_answer_goes_to_the_threads_first_comment() {
+    let mut entry = argued("c205");
+    entry.thread = Some(100);
+    let mut scene = Scene::new(vec![sample::entry("c100", Severity::P3), entry]);
+    scene.look();
+    let reply = next(&scene.summary).cloned().expect("a reply");
+    assert_eq!((reply.kind, &reply.target), (WriteKind::Argue, &Target::Thread { root: 100 }));
+    assert!(reply.body.contains(" c205 "), "{}", reply.body);
+}
+
+#[test]
+fn fc_39_a_claim_that_came_back_is_told_once() {
+    let mut again = argued("c9");
+    again.finding.previous = vec!["c1".parse().expect("id")];
+    let mut scene = Scene::new(vec![argued("c1"), again.clone()]);
+    scene.summary.comments.remove(&again.finding.id);
+    scene.run();
+    assert_eq!(scene.obs.pr.body.matches("Left as it is").count(), 1, "{}", scene.obs.pr.body);
+    scene.summary.comments.insert(again.finding.id, again);
+    scene.run();
+    assert_eq!((scene.status("c1"), scene.status("c9")), (Status::Argued, Status::Argued));
+    assert_eq!(scene.obs.pr.body.matches("Left as it is").count(), 1, "{}", scene.obs.pr.body);
+    assert!(scene.obs.pr.body.contains("#x9"), "the newest form");
+}
+
+fn commanded(comment: u64, said: &str, refused: Option<&str>) -> CommandRecord {
+    CommandRecord {
+        comment,
+        root: 1,
+        id: "c1".parse().ok(),
+        by: Login::new("ann"),
+        said: said.into(),
+        version: format!("{comment} {said}"),
+        refused: refused.map(str::to_owned),
+    }
+}
+
+#[test]
+fn r06_each_command_is_acknowledged_once_and_shown() {
+    let mut scene = Scene::new(vec![sample::entry("c1", Severity::P2)]);
+    let id = scene.say(Some(1), sample::person("ann"), "/pushback regrade P2 rare | @codex");
+    scene.summary.commands = vec![commanded(id, "/pushback regrade P2 rare | @codex", None)];
+    assert_eq!(scene.run(), [WriteKind::Describe, WriteKind::React]);
+    assert!(scene.obs.pr.body.contains("1 command"), "{}", scene.obs.pr.body);
+    assert!(scene.obs.pr.body.contains("ann: \\/pushback regrade P2 rare"), "{}", scene.obs.pr.body);
+    assert!(!scene.obs.pr.body.contains("@codex"), "{}", scene.obs.pr.body);
+    assert_eq!((scene.run(), scene.posted), (vec![], 0));
+    // Taken out by a person: put back once, then left.
+    let without = |scene: &mut Scene| {
+        let body = scene.obs.pr.body.clone();
+        let lines: Vec<&str> = body.lines().filter(|line| !line.starts_with("- ann:")).collect();
+        scene.obs.pr.body = lines.join("\n");
+    };
+    without(&mut scene);
+    assert_eq!(scene.run(), [WriteKind::Describe]);
+    without(&mut scene);
+    assert_eq!(scene.run(), [], "no fight");
+    assert!(!scene.obs.pr.body.contains("- ann:"), "{}", scene.obs.pr.body);
+}
+
+#[test]
+fn r06_a_wrong_command_gets_one_hint_a_version() {
+    let mut scene = Scene::new(vec![sample::entry("c1", Severity::P2)]);
+    let id = scene.say(Some(1), sample::person("ann"), "/pushback acept");
+    scene.summary.commands = vec![commanded(id, "/pushback acept", Some("the commands are `accept` and others"))];
+    assert_eq!(scene.run(), [WriteKind::Answer, WriteKind::Describe]);
+    assert!(scene.texts()[0].contains("`/pushback accept`"), "{}", scene.texts()[0]);
+    assert!(crate::review::commands::is_hint(scene.texts()[0]) && !scene.obs.pr.body.contains("acept"));
+    assert_eq!(scene.run(), []);
+    // State is lost: the hint is found by its key.
+    scene.summary.outbox.clear();
+    assert_eq!((scene.run(), scene.posted), (vec![], 1));
+    scene.summary.commands = vec![commanded(id, "/pushback regrad P2", Some("the commands are `accept` and others"))];
+    assert_eq!(scene.run(), [WriteKind::Answer]);
+    assert_eq!(scene.posted, 2);
 }
 
 #[test]
@@ -555,4 +658,35 @@ proptest! {
         prop_assert!(scene.obs.pr.body.starts_with("What this does.\n"));
         prop_assert_eq!(scene.run(), vec![]);
     }
+}
+
+#[test]
+fn r6_a_persons_command_is_posted_once_without_a_receipt_and_known_again_by_its_text() {
+    let text = "/pushback regrade P3 only in tests";
+    let mut scene = Scene::new(vec![sample::entry("c1", Severity::P2)]);
+    let id = "c1".parse().expect("an id");
+    assert!(plan_command(&mut scene.summary, &scene.obs, id, text));
+    assert!(!plan_command(&mut scene.summary, &scene.obs, id, text), "one command");
+    let item = next(&scene.summary).cloned().expect("planned");
+    assert_eq!((item.body.as_str(), item.kind), (text, WriteKind::Command));
+    // The same words by somebody else are not ours.
+    scene.say(Some(1), sample::person("ann"), text);
+    // Killed after it was sent: the next reading finds it.
+    before_write(&mut scene.summary, &item.key);
+    let comment = scene.say(Some(1), sample::person("me"), text);
+    scene.look();
+    let done = scene.summary.outbox.iter().find(|known| known.key == item.key).expect("the item");
+    assert_eq!((done.state, done.comment_id), (WriteState::Done, Some(comment)));
+    // The same words later, over a thread that went on, are another command.
+    assert!(plan_command(&mut scene.summary, &scene.obs, id, text));
+}
+
+#[test]
+fn r23_a_command_whose_answer_was_lost_and_that_is_not_there_is_sent_again() {
+    let mut scene = Scene::new(vec![sample::entry("c1", Severity::P2)]);
+    assert!(plan_command(&mut scene.summary, &scene.obs, "c1".parse().expect("an id"), "/pushback accept"));
+    let key = next(&scene.summary).map(|item| item.key.clone()).expect("planned");
+    before_write(&mut scene.summary, &key);
+    scene.look();
+    assert_eq!(next(&scene.summary).map(|item| item.key.clone()), Some(key));
 }

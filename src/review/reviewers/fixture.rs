@@ -368,6 +368,8 @@ fn summary(obs: &Observation) -> Summary {
         restored: Vec::new(),
         reset_at_round: 0,
         commands_heard: Vec::new(),
+        commands: Vec::new(),
+        drafts: Default::default(),
         extra: Map::new(),
     }
 }

@@ -15,7 +15,7 @@ use crate::review::trust::notes;
 
 /// Compiling them takes longer than all of these tests.
 static RULES: LazyLock<Rules> =
-    LazyLock::new(|| Rules::compile(builtin(), &[], &BTreeMap::new()).expect("the built-in rules"));
+    LazyLock::new(|| Rules::compile(&builtin(), &[], &BTreeMap::new()).expect("the built-in rules"));
 
 fn check(reviewer: &str, story: impl FnOnce(&mut Pr), expected: &str) {
     let mut pr = Pr::new().required(&[reviewer]);

@@ -34,28 +34,7 @@ fn verified(head: char, state: VerifyState) -> Verified {
 }
 
 fn round(n: u32, outcome: RoundOutcome) -> RoundRecord {
-    RoundRecord {
-        n,
-        head_before: sample::sha('a'),
-        head_after: None,
-        sent: Vec::new(),
-        outcome,
-        why: String::new(),
-        verify: None,
-        seconds: 0,
-        tokens: 0,
-        cost_usd: 0.0,
-        brief: String::new(),
-        tree: String::new(),
-        decisions: Vec::new(),
-        problems: Vec::new(),
-        judged: true,
-        settled: Vec::new(),
-        touched: Vec::new(),
-        untracked: Vec::new(),
-        replays: 0,
-        replaying: None,
-    }
+    RoundRecord { outcome, judged: true, ..RoundRecord::begun(n, sample::sha('a'), Vec::new()) }
 }
 
 fn committed(n: u32, after: char) -> RoundRecord {
@@ -142,6 +121,7 @@ fn stops(case: &Case, expected: StopReason, exit: u8) {
         | Step::Reject(_)
         | Step::Post(_)
         | Step::Edit { .. }
+        | Step::Plan
         | Step::GiveToPerson(_)
         | Step::Ask(_)) => panic!("{other:?} instead of {}", expected.as_str()),
     }
@@ -149,6 +129,71 @@ fn stops(case: &Case, expected: StopReason, exit: u8) {
 
 fn edits(case: &Case) {
     assert!(matches!(case.step(), Step::Edit { .. }), "{:?}", case.step());
+}
+
+#[test]
+fn r15_a_plan_is_written_even_if_nothing_else_is_to_be_edited() {
+    let later = |c: &mut Case| {
+        let entry = c.summary.comments.values_mut().next().expect("a finding");
+        entry.pending = Some(sample::pending(Verb::Defer, "belongs to the next change"));
+    };
+    let alone = open(Severity::P2, later);
+    assert_eq!(alone.step(), Step::Plan);
+    let alone = open(Severity::P3, later);
+    assert_eq!(alone.step(), Step::Plan);
+    let mut person = open(Severity::P2, later);
+    person.summary.comments.values_mut().for_each(|entry| entry.finding.needs_person = true);
+    stops(&person, StopReason::NeedsPerson, 14);
+    // With other work it goes into that round's commit; where the editor cannot be started, it does not wait for it.
+    let mut both = open(Severity::P2, later);
+    let other = sample::entry("c77", Severity::P2);
+    both.summary.comments.insert(other.finding.id, other);
+    edits(&both);
+    both.run.has_editor = false;
+    assert_eq!(both.step(), Step::Plan);
+    both.run.has_editor = true;
+    both.summary.rounds = (1..=5).map(|n| round(n, RoundOutcome::Pushed)).collect();
+    assert_eq!(both.step(), Step::Plan);
+    // Written and not linked: the history is missing here.
+    let written = open(Severity::P2, |c| {
+        later(c);
+        let pending = c.summary.comments.values_mut().find_map(|entry| entry.pending.as_mut()).expect("under way");
+        (pending.file, pending.commit) = (Some("wiki/plans/a.md".into()), Some(sample::sha('c')));
+    });
+    stops(&written, StopReason::NeedsPerson, 14);
+}
+
+#[test]
+fn r21_what_asks_twice_for_the_undoing_of_a_fix_is_contested() {
+    let fixed: FindingId = "c9".parse().expect("id");
+    let rounds = |n: u32| -> Vec<RoundRecord> {
+        let one = |n| RoundRecord {
+            sent: vec![FindingId::Inline(1)],
+            reversed: vec![fixed],
+            ..round(n, RoundOutcome::Rejected)
+        };
+        (1..=n).map(one).collect()
+    };
+    let waits = |n: u32| {
+        open(Severity::P2, |c| {
+            c.summary.rounds = rounds(n);
+            c.summary.comments.values_mut().for_each(|entry| entry.finding.needs_person = true);
+        })
+    };
+    assert!(contested_before(&waits(1).summary, fixed));
+    stops(&waits(1), StopReason::NeedsPerson, 14);
+    stops(&waits(2), StopReason::Contested, 14);
+    let mut again = waits(2);
+    again.summary.reset_at_round = 2;
+    stops(&again, StopReason::NeedsPerson, 14);
+    assert!(!contested_before(&again.summary, fixed), "a person's word starts anew");
+}
+
+#[test]
+fn r20_a_round_without_the_editor_counts_against_no_limit() {
+    let mut case = Case::open(Severity::P2);
+    case.summary.rounds = (1..=9).map(|n| RoundRecord { unattended: true, ..round(n, RoundOutcome::Pushed) }).collect();
+    edits(&case);
 }
 
 #[test]
@@ -349,7 +394,12 @@ fn r24_a_broken_block_or_a_reason_removed_again_stops() {
     stops(&pending(Verb::Argue, |_| {}), StopReason::WaitingReviewer, 12);
     stops(&pending(Verb::Argue, |c| c.block = BlockState::Broken("two pairs".into())), StopReason::NeedsPerson, 14);
     stops(&pending(Verb::Argue, |c| c.policy.post.description = false), StopReason::NeedsPerson, 14);
-    stops(&pending(Verb::Defer, |_| {}), StopReason::NeedsPerson, 14);
+    let linked = |c: &mut Case| {
+        let pending = c.summary.comments.values_mut().find_map(|entry| entry.pending.as_mut()).expect("under way");
+        (pending.file, pending.url) = (Some("wiki/plans/a.md".into()), Some("https://github.com/o/r".into()));
+        c.policy.post.description = false;
+    };
+    stops(&pending(Verb::Defer, linked), StopReason::NeedsPerson, 14);
     stops(&pending(Verb::Fix, |_| {}), StopReason::NeedsPerson, 14);
 }
 

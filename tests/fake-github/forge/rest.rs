@@ -6,7 +6,7 @@ use super::http::{Caller, Reply, Req, decode};
 use super::shapes;
 use super::state::At;
 use super::state::State;
-use super::view::View;
+use super::view::{LONG_AGO, View};
 use super::{rest_git, rest_pulls, rest_talk, rest_writes};
 
 /// A refusal.
@@ -71,7 +71,17 @@ fn route(st: &mut State, req: &Req, me: &Caller, prefix: &str, segs: &[&str]) ->
             if me.kind == "installation" {
                 return refuse(403, me.refusal());
             }
-            Ok(Reply::json(200, &st.user_json(&me.login, false)))
+            let mut user = st.user_json(&me.login, false);
+            for name in ["bio", "blog", "company", "email", "hireable", "location", "name"] {
+                user[name] = Value::Null;
+            }
+            for name in ["followers", "following", "public_gists", "public_repos"] {
+                user[name] = json!(0);
+            }
+            for name in ["created_at", "updated_at"] {
+                user[name] = json!(LONG_AGO);
+            }
+            Ok(Reply::json(200, &user))
         }
         ("GET", ["rate_limit"]) => Ok(Reply::json(200, &rate_limit(st, me))),
         (_, ["repos", owner, name, rest @ ..]) => {

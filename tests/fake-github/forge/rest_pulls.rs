@@ -449,6 +449,7 @@ fn permission(call: &mut Call<'_>, login: &str) -> Outcome {
         "triage" => "read",
         other => other,
     };
-    let user = call.st.user_json(login, false);
+    let mut user = call.st.user_json(login, false);
+    user["role_name"] = json!(role);
     Ok(Reply::json(200, &json!({"permission": word, "role_name": role, "user": user})))
 }

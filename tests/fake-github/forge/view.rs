@@ -5,6 +5,9 @@ use serde_json::{Map, Value, json};
 use super::git::{Changed, CommitInfo};
 use super::state::{Check, Comment, Pull, Reaction, Repo, Review, State, Status, Talk, iso};
 
+/// When what nobody dates was made.
+pub const LONG_AGO: &str = "2020-01-01T00:00:00Z";
+
 /// One repository seen by the state.
 #[derive(Clone, Copy)]
 pub struct View<'a> {
@@ -27,7 +30,12 @@ impl View<'_> {
         let mut out = json!({
             "id": r.id, "node_id": format!("R_{}", r.id), "name": r.name, "full_name": r.slug(), "private": r.private,
             "owner": self.st.user_json(&r.owner, false), "html_url": self.html(), "url": self.api(), "fork": false,
-            "default_branch": r.default_branch, "archived": false, "disabled": false, "description": null,
+            "default_branch": r.default_branch, "archived": false, "disabled": false, "description": null, "forks": 0, "forks_count": 0,
+            "has_downloads": true, "has_issues": true, "has_projects": false, "has_wiki": false, "has_pages": false,
+            "has_discussions": false, "homepage": null, "language": null, "open_issues": r.pulls.len(),
+            "open_issues_count": r.pulls.len(), "license": null, "size": 0, "stargazers_count": 0, "watchers": 0,
+            "watchers_count": 0, "network_count": 0, "subscribers_count": 0, "pushed_at": LONG_AGO,
+            "created_at": LONG_AGO, "updated_at": LONG_AGO,
             "visibility": if r.private { "private" } else { "public" }, "clone_url": format!("{}.git", self.html()),
         });
         if let Some(login) = login {

@@ -34,7 +34,18 @@ fn no_double_post(world: &World, seed: u64) {
 
 fn no_argued_p1(world: &World, seed: u64) {
     for comment in world.comments.iter().filter(|comment| is_ours(comment)) {
-        for marker in marker::parse_all(&comment.body).into_iter().filter(|marker| marker.kind() == WriteKind::Argue) {
+        let words = |kind: WriteKind| matches!(kind, WriteKind::Argue | WriteKind::Defer | WriteKind::Answer);
+        let said = marker::parse_all(&comment.body).into_iter().filter(|marker| words(marker.kind()));
+        for marker in said {
+            // A person may have graded it lower before.
+            let graded = world.comments.iter().any(|other| {
+                Some(other.id) <= Some(comment.id)
+                    && other.in_reply_to == marker.finding().map(|id| id.carrier())
+                    && other.body.contains("regrade P3")
+            });
+            if graded {
+                continue;
+            }
             let carrier = world.comments.iter().find(|other| {
                 other.channel == Channel::Inline && Some(other.id) == marker.finding().map(|id| id.carrier())
             });
@@ -96,6 +107,22 @@ fn proofs_hold(world: &World, seed: u64) {
                     "seed {seed}: {id} argued without a line in the description"
                 );
             }
+            (Status::Deferred, Some(Proof::Plan { path, url, comment_id, key, .. })) => {
+                assert!(entry.finding.severity != Severity::P1, "seed {seed}: {id} is a P1 and deferred");
+                let files = world.repo.at(&world.repo.remote);
+                assert!(files.contains_key(path), "seed {seed}: {id} deferred without its plan in the branch");
+                let carrier = entry.thread.unwrap_or_default();
+                if !world.comments.iter().any(|comment| comment.id == carrier) {
+                    continue;
+                }
+                let says = |body: &str| body.contains(key.as_str()) && body.contains(url.as_str());
+                let posted = world.comments.iter().any(|comment| comment.id == *comment_id && says(&comment.body));
+                assert!(posted, "seed {seed}: {id} deferred without a reply that links its plan");
+                assert!(
+                    world.rows_removed || world.body.contains(key.as_str()),
+                    "seed {seed}: {id} deferred without a line in the description"
+                );
+            }
             (status, proof) => assert!(proof.is_some(), "seed {seed}: {id} is {status} without proof"),
         }
     }
@@ -140,15 +167,26 @@ fn settled_is_true(world: &World, end: End<'_>, seed: u64) {
             continue;
         }
         // A reviewer that was silent on this head until its time was over has neither named nor repeated anything.
-        if world.forgiven.contains(&defect.n) || !world.reported.contains(&defect.n) || !seen(defect.bot) {
+        if world.forgiven.contains(&defect.n)
+            || world.decided.contains(&defect.n)
+            || !world.reported.contains(&defect.n)
+            || !seen(defect.bot)
+        {
             continue;
         }
         assert!(defect.level == "P2", "seed {seed}: settled with P1 defect {} in the head", defect.n);
         let argued = end.summary.comments.values().any(|entry| {
-            entry.finding.status == Status::Argued && entry.text.contains(&format!("defect {} ", defect.n))
+            matches!(entry.finding.status, Status::Argued | Status::Deferred)
+                && entry.text.contains(&format!("defect {} ", defect.n))
         });
-        assert!(argued, "seed {seed}: settled with P2 defect {} neither fixed nor argued", defect.n);
+        assert!(argued, "seed {seed}: settled with P2 defect {} neither fixed, argued nor deferred", defect.n);
     }
+}
+
+/// Only commands of those who may are acknowledged.
+fn only_commands_are_acknowledged(world: &World, seed: u64) {
+    let others: Vec<_> = world.reacted.difference(&world.commanded).collect();
+    assert!(others.is_empty(), "seed {seed}: reacted to {others:?}");
 }
 
 /// Checks everything that must hold after a run.
@@ -156,6 +194,7 @@ pub(crate) fn check(world: &Shared, end: End<'_>, seed: u64) {
     let world = world.borrow();
     no_double_post(&world, seed);
     no_argued_p1(&world, seed);
+    only_commands_are_acknowledged(&world, seed);
     people_keep_their_text(&world, seed);
     no_brief_twice(&world, seed);
     no_lost_finding(&world, end, seed);

@@ -55,6 +55,7 @@ fn run(world: &Shared) -> Option<Result<RunEnd, EngineError>> {
         rules,
         policy: &policy,
         guard: &guard,
+        plans: &ports::SimPlans,
         pr: pr_ref(),
         branch: "feature".into(),
         own_tree: false,
@@ -150,6 +151,9 @@ fn play_in(world: &Shared, seed: u64) {
             world.borrow_mut().killed();
         }
         invariants::check(world, end.as_ref(), seed);
+        if world.borrow_mut().rng.chance(12) {
+            world.borrow_mut().lose_state();
+        }
         if world.borrow_mut().rng.chance(15) {
             world.borrow_mut().person_pushes();
             invariants::pull(world);

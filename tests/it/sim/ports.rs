@@ -9,9 +9,10 @@ use camino::{Utf8Path, Utf8PathBuf};
 use jiff::Timestamp;
 use pushback::ports::{
     Agent, AgentOutcome, AgentReport, Brief, BriefFiles, Clock, Depth, Event, Forge, ForgeError, Held, LinkedIssue,
-    Loaded, Reporter, Store, StoreError, Verifier, VerifyReport, Woken, Write, Written,
+    Loaded, Plans, Reporter, Store, StoreError, Verifier, VerifyReport, Woken, Write, Written,
 };
 use pushback::review::comment::Thread;
+use pushback::review::followup::PlanView;
 use pushback::review::ids::{FindingId, PrNumber, PrRef, Sha};
 use pushback::review::observation::{
     BranchRules, Check, CheckState, Mergeable, Observation, Permission, PrState, PullRequest, Reading,
@@ -178,7 +179,11 @@ fn effect(world: &mut World, write: &Write) -> Written {
             world.comments.retain(|comment| comment.id != *id);
             Written::Done(None)
         }
-        Write::React { .. } | Write::RequestReview { .. } | Write::Status { .. } => Written::Done(None),
+        Write::React { id, .. } => {
+            world.reacted.insert(*id);
+            Written::Done(None)
+        }
+        Write::RequestReview { .. } | Write::Status { .. } => Written::Done(None),
     }
 }
 
@@ -208,8 +213,13 @@ impl Agent for SimAgent {
         }
         let mut decisions = Vec::new();
         for item in &brief.view.findings.review_findings {
-            let argue = world.rng.chance(if item.severity == Severity::P1 { 8 } else { 30 });
-            if argue {
+            let words = world.rng.chance(if item.severity == Severity::P1 { 8 } else { 45 });
+            let verb = *world.rng.pick(&["argue", "argue", "argue", "defer", "defer", "stale", "answer"]);
+            if words && verb != "argue" {
+                let reason = "The callers of this function are rewritten by the next pull request, where this belongs.";
+                let plan = json!({"title": "Check the callers", "steps": ["List them", "Check each"]});
+                decisions.push(json!({"id": item.id, "decision": verb, "reason": reason, "plan": plan}));
+            } else if words {
                 let place = item.path.clone().unwrap_or_else(|| "the value".into());
                 let reason = format!(
                     "In {place} the value is checked by the caller of this function, so a second guard would never run."
@@ -327,6 +337,14 @@ impl Clock for SimClock {
 
     fn interrupted(&self) -> bool {
         false
+    }
+}
+
+pub(crate) struct SimPlans;
+
+impl Plans for SimPlans {
+    fn plan(&self, view: &PlanView) -> Result<String, String> {
+        Ok(format!("# {}\n\n{}\n\n{}\n", view.title, view.finding, view.steps.join("\n")))
     }
 }
 

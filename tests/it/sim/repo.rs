@@ -226,7 +226,8 @@ impl Worktree for Tree {
         let (mut at, mut out) = (Some(to.clone()), Vec::new());
         while let Some(sha) = at.filter(|sha| !world.repo.is_ancestor(sha, after)) {
             let commit = &world.repo.commits[&sha];
-            out.push(CommitInfo { sha: sha.clone(), parent: commit.parent.clone(), message: commit.message.clone() });
+            let (parent, message) = (commit.parent.clone(), commit.message.clone());
+            out.push(CommitInfo { sha: sha.clone(), parent, author: "Ann <ann@example.invalid>".into(), message });
             at = commit.parent.clone();
         }
         Ok(out)
@@ -272,6 +273,13 @@ impl Worktree for Tree {
     fn put_back_refs(&self, picture: &Picture) -> Result<(), GitError> {
         self.0.borrow_mut().repo.head = picture.head.clone();
         Ok(())
+    }
+
+    fn write_new(&self, path: &RepoPath, text: &str) -> Result<bool, GitError> {
+        World::tick(&self.0, "write a plan");
+        let mut world = self.0.borrow_mut();
+        let path = path.as_str().expect("text").to_owned();
+        Ok(world.repo.files.entry(path).or_insert_with(|| text.to_owned()) == text)
     }
 
     fn commit(&self, paths: &[RepoPath], message: &str) -> Result<Sha, GitError> {

@@ -82,6 +82,12 @@ pub(crate) struct World {
     pub(crate) closed: bool,
     /// Defects that a person or their reviewer took back.
     pub(crate) forgiven: BTreeSet<u32>,
+    /// Defects that a person decided on for good.
+    pub(crate) decided: BTreeSet<u32>,
+    /// Comments in which somebody who may gave a command.
+    pub(crate) commanded: BTreeSet<u64>,
+    /// Comments we reacted to.
+    pub(crate) reacted: BTreeSet<u64>,
     /// Whether a person took a row out of our block.
     pub(crate) rows_removed: bool,
     /// Defects that their reviewer has named.
@@ -165,6 +171,9 @@ impl World {
             merged: false,
             closed: false,
             forgiven: BTreeSet::new(),
+            decided: BTreeSet::new(),
+            commanded: BTreeSet::new(),
+            reacted: BTreeSet::new(),
             rows_removed: false,
             reported: BTreeSet::new(),
             pushed_at: BTreeMap::new(),
@@ -207,6 +216,14 @@ impl World {
         if let Some((_, excused)) = self.briefs.last_mut() {
             *excused = true;
         }
+    }
+
+    /// Somebody deletes `summary.json`, or goes on at another machine.
+    pub(crate) fn lose_state(&mut self) {
+        self.log.push("== state lost".to_owned());
+        self.state = None;
+        // What is not remembered may be sent once more.
+        self.briefs.iter_mut().for_each(|(_, excused)| *excused = true);
     }
 
     fn schedule(&mut self, head: &Sha) {
@@ -276,7 +293,7 @@ impl World {
     pub(crate) fn somebody_acts(&mut self) {
         let standing = self.standing();
         let one = (!standing.is_empty()).then(|| *self.rng.pick(&standing));
-        let what = self.rng.below(12);
+        let what = self.rng.below(16);
         self.log.push(format!("-- act {what} on {one:?}"));
         match (what, one) {
             (0, _) => {
@@ -335,12 +352,43 @@ impl World {
             }
             (10, _) if self.rng.chance(10) => self.merged = true,
             (11, _) if self.rng.chance(10) => self.closed = true,
+            (12 | 13, Some((id, n, level, _))) => self.command(id, n, level),
+            (14, Some((id, ..))) => {
+                let author = if self.rng.chance(50) { person("mallory") } else { bot("some-agent") };
+                let said =
+                    *self.rng.pick(&["/pushback accept", "/pushback regrade P3 no", "/pushback out-of-scope no"]);
+                self.reply(id, author, said);
+            }
             (_, _) => {}
         }
     }
 
+    /// A person who may decides in the thread.
+    fn command(&mut self, id: u64, n: u32, level: &str) {
+        let said = *self.rng.pick(&[
+            "/pushback accept",
+            "/pushback accept it is meant so",
+            "/pushback retry",
+            "/pushback out-of-scope the callers are changed in the next pull request",
+            "/pushback regrade P3 only in a script",
+            "/pushback regrade P1 it breaks the callers",
+            "/pushback acept",
+            "/pushback regrade P9",
+        ]);
+        self.reply(id, person("ann"), said);
+        self.commanded.insert(self.next_id);
+        match said.split(' ').nth(1) {
+            // A person's word stands against copies of what is less than a P1.
+            Some("accept") if level == "P1" => drop(self.forgiven.insert(n)),
+            Some("accept") => drop(self.decided.insert(n)),
+            Some("regrade") if said.contains("P3") => drop(self.decided.insert(n)),
+            _ => {}
+        }
+    }
+
     fn answered(&self, id: u64) -> bool {
-        self.comments.iter().any(|c| c.in_reply_to == Some(id) && c.body.contains("pushback:1 argue"))
+        let ours = |body: &str| ["argue", "defer"].iter().any(|kind| body.contains(&format!("pushback:1 {kind}")));
+        self.comments.iter().any(|c| c.in_reply_to == Some(id) && ours(&c.body))
     }
 
     fn reply(&mut self, root: u64, author: Author, text: &str) {

@@ -130,8 +130,13 @@ impl After<'_> {
         place::pushed(&cx.global, &self.order.remote, &self.order.branch)
     }
 
-    fn superseded(&self) -> bool {
-        self.claims.newest(&self.at).is_some_and(|newest| newest != self.order.sha)
+    /// Says why this run is not wanted any more.
+    fn unwanted(&self) -> Option<String> {
+        match self.claims.newest(&self.at) {
+            Some(newest) if newest == self.order.sha => None,
+            Some(_) => Some("a newer push took over".to_owned()),
+            None => Some("the hook was removed".to_owned()),
+        }
     }
 
     fn work(&self) -> Result<String, Failure> {
@@ -200,7 +205,7 @@ impl After<'_> {
             return Some("stopped by a signal".to_owned());
         }
         *pause = (*pause * 3 / 2).min(longest);
-        self.superseded().then(|| "a newer push took over".to_owned())
+        self.unwanted()
     }
 
     fn look(&self, cx: &Context) -> Result<(Desk, Summary, Survey), Failure> {

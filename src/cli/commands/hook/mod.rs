@@ -258,7 +258,11 @@ fn status(cx: &Context) -> Result<u8, Failure> {
     json["mode"] = json!(mode);
     let other = if set { "" } else { ", unless the default branch says otherwise" };
     lines.push(format!("after a push: {mode}{other}"));
-    let runs = Claims::of(tree.common_dir()).runs();
+    let claims = Claims::of(tree.common_dir());
+    let failure = claims.last_failure();
+    lines.extend(failure.iter().map(|why| format!("nothing could be started, the last time at {why}")));
+    json["last_failure"] = json!(failure);
+    let runs = claims.runs();
     json["runs"] = Value::Array(runs.iter().take(SHOWN).map(run_json).collect());
     lines.push(if runs.is_empty() { "no run yet".to_owned() } else { "runs, newest first:".to_owned() });
     lines.extend(runs.iter().take(SHOWN).map(run_line));

@@ -25,6 +25,10 @@ pub(super) fn run(cx: &Context) -> u8 {
     let terminal = variable(script::TERMINAL).and_then(|text| serde_json::from_str(&text).ok());
     if let Err(failure) = look(cx, terminal) {
         tracing::warn!("the hook did nothing: {}", failure.message);
+        if let Ok(tree) = place::worktree(&cx.global) {
+            // There is nobody left who could be told otherwise.
+            let _ = Claims::of(tree.common_dir()).failed(cx.clock.now(), &failure.message);
+        }
     }
     0
 }

@@ -1,0 +1,277 @@
+//! `resolve`: answers findings for somebody who edits, commits and pushes. The judge is the editor's; what is posted, and that
+//! nothing is posted twice, is the engine's.
+
+use std::io::Read as _;
+
+use super::consent::{self, Does};
+use super::{explain, view};
+use crate::cli::args::{Answer, ResolveArgs};
+use crate::cli::failure::{Failure, Kind};
+use crate::cli::look::Desk;
+use crate::cli::{Context, look, output};
+use crate::engine::resolve::{self, By, Said, Stopped, Took};
+use crate::engine::survey::{self, Survey};
+use crate::engine::{Ports, Setup, rounds};
+use crate::ports::{Event, Reporter, Store};
+use crate::report::json::{AnswerView, PlannedView, ResolveView};
+use crate::review::decision::{PlanDraft, Verb};
+use crate::review::ids::{FindingId, Sha};
+use crate::review::outbox;
+use crate::review::summary::{Summary, WriteState};
+
+/// Longest reason that is read from stdin.
+const LONGEST: u64 = 64 * 1024;
+
+pub(super) fn run(cx: &Context, args: &ResolveArgs) -> Result<u8, Failure> {
+    let reason = reason(args)?;
+    let desk = look::desk(cx, "resolve")?;
+    let commit = commit(&desk, args)?;
+    let verifier = desk.verifier(cx)?;
+    let ports = Ports {
+        forge: &desk.forge,
+        tree: &desk.place.tree,
+        agent: None,
+        verifier: &verifier,
+        store: &desk.store,
+        clock: &*cx.clock,
+        reporter: &cx.printer,
+    };
+    let setup = desk.setup(None);
+    let job = Job { cx, desk: &desk, ports: &ports, setup: &setup, args };
+    if cx.global.dry_run {
+        let (mut summary, survey) = look::look(cx, &desk)?;
+        let said = said(args, &summary, &reason, commit.as_ref())?;
+        job.record(&mut summary, &survey, &said)?;
+        rounds::plan(&setup, &mut summary, &survey);
+        return Ok(job.answer(&summary, &said, consent::planned(&summary, &survey.obs.pr.body), Vec::new(), 0));
+    }
+    job.now(&reason, commit.as_ref())
+}
+
+fn reason(args: &ResolveArgs) -> Result<String, Failure> {
+    let needed = match args.answer {
+        Answer::Argue | Answer::Defer | Answer::Answer => true,
+        Answer::Fix | Answer::Stale => false,
+    };
+    let plan = args.plan_title.is_some() || !args.step.is_empty();
+    if plan && args.answer != Answer::Defer {
+        return Err(Failure::usage("`--plan-title` and `--step` belong to `defer`", "leave them out"));
+    }
+    if (args.commit.is_some() || !args.place.is_empty()) && args.answer != Answer::Fix {
+        return Err(Failure::usage("`--commit` and `--place` belong to `fix`", "leave them out"));
+    }
+    match args.reason.as_deref() {
+        Some("-") => {
+            let mut text = String::new();
+            let read = std::io::stdin().take(LONGEST).read_to_string(&mut text);
+            read.map_err(|error| Failure::usage(format!("could not read the reason: {error}"), "pipe UTF-8 text in"))?;
+            Ok(text)
+        }
+        Some(text) => Ok(text.to_owned()),
+        None if needed => Err(Failure::usage(
+            format!("`{}` needs a reason", verb(args.answer).as_str()),
+            "pass `--reason TEXT`, 40 to 2,000 characters that speak of the finding",
+        )),
+        None => Ok(String::new()),
+    }
+}
+
+fn verb(answer: Answer) -> Verb {
+    match answer {
+        Answer::Fix => Verb::Fix,
+        Answer::Argue => Verb::Argue,
+        Answer::Stale => Verb::Stale,
+        Answer::Defer => Verb::Defer,
+        Answer::Answer => Verb::Answer,
+    }
+}
+
+fn commit(desk: &Desk, args: &ResolveArgs) -> Result<Option<Sha>, Failure> {
+    if args.answer != Answer::Fix {
+        return Ok(None);
+    }
+    let name = args.commit.as_deref().unwrap_or("HEAD");
+    match desk.place.tree.commit_named(name)? {
+        Some(sha) => Ok(Some(sha)),
+        // A commit that only the remote has can still be fetched by its whole name.
+        None => Sha::parse(name).map(Some).map_err(|_| {
+            Failure::usage(format!("`{name}` names no commit here"), "commit first, then pass `--commit SHA`")
+        }),
+    }
+}
+
+/// Finds every finding first, so that a mistyped id changes nothing.
+fn said(args: &ResolveArgs, summary: &Summary, reason: &str, commit: Option<&Sha>) -> Result<Vec<Said>, Failure> {
+    let mut all: Vec<Said> = Vec::new();
+    for text in &args.ids {
+        let id = explain::find(summary, text)?.finding.id;
+        if all.iter().any(|known| known.id == id) {
+            continue;
+        }
+        all.push(Said {
+            id,
+            decision: verb(args.answer),
+            reason: reason.to_owned(),
+            commit: commit.cloned(),
+            places: args.place.clone(),
+            plan: args.plan_title.as_ref().map(|title| PlanDraft { title: title.clone(), steps: args.step.clone() }),
+        });
+    }
+    Ok(all)
+}
+
+struct Job<'a> {
+    cx: &'a Context,
+    desk: &'a Desk,
+    ports: &'a Ports<'a>,
+    setup: &'a Setup<'a>,
+    args: &'a ResolveArgs,
+}
+
+impl Job<'_> {
+    fn now(&self, reason: &str, commit: Option<&Sha>) -> Result<u8, Failure> {
+        let held = self.desk.store.lock()?;
+        let mut summary = rounds::load(self.ports, self.setup, &held, &self.desk.obs)?;
+        outbox::revive(&mut summary);
+        let obs = self.desk.obs.clone();
+        let survey = survey::digest(self.ports, self.setup, &mut summary, obs, self.cx.depth)?;
+        let said = said(self.args, &summary, reason, commit)?;
+        let claim = self.args.answer == Answer::Fix;
+        if !claim {
+            consent::ask(self.cx, self.desk, self.args.yes, Does::Post)?;
+        }
+        let recorded = self.record(&mut summary, &survey, &said);
+        self.desk.store.save(&held, &summary)?;
+        let drafts = recorded?;
+        let mut notes = Vec::new();
+        let ids: Vec<FindingId> = said.iter().map(|one| one.id).collect();
+        let files = resolve::write_plans(self.ports, self.setup, &mut summary, &ids)?;
+        self.desk.store.save(&held, &summary)?;
+        notes.extend(files.iter().map(|(id, file)| {
+            format!("{id}: the plan is {file}; commit and push it, the reply with its link follows once it is there")
+        }));
+        let mut code = if drafts { 14 } else { 0 };
+        if claim && !consent::given(self.desk)? {
+            notes.push("nothing is posted: nobody has agreed yet that pushback may post here (`--yes`)".to_owned());
+        } else {
+            let (_, stopped) = resolve::post_all(self.ports, self.setup, &held, &mut summary, survey)?;
+            if let Some(stopped) = stopped {
+                code = stop_code(&stopped);
+                notes.push(stop_words(&stopped));
+            }
+        }
+        self.cx.printer.rest();
+        Ok(self.answer(&summary, &said, Vec::new(), notes, code))
+    }
+
+    /// Records the answers; says whether one of them is only a draft for a person.
+    fn record(&self, summary: &mut Summary, survey: &Survey, said: &[Said]) -> Result<bool, Failure> {
+        let took = resolve::record(self.ports, self.setup, summary, survey, said, By::Program)?;
+        let person = took.iter().find_map(|(id, took)| match took {
+            Took::Person(why) => Some((id, why)),
+            Took::Accepted | Took::Already(_) | Took::Draft | Took::Refused(_) => None,
+        });
+        let refused: Vec<String> = took
+            .iter()
+            .filter_map(|(id, took)| match took {
+                Took::Refused(why) => Some(format!("{id}: {why}")),
+                Took::Accepted | Took::Already(_) | Took::Draft | Took::Person(_) => None,
+            })
+            .collect();
+        if let Some((id, why)) = person {
+            let why = format!("{id} waits for a person: {why}");
+            return Err(Failure::new(
+                Kind::Person,
+                why,
+                "a person decides with `pushback triage`; a fix is always taken",
+            ));
+        }
+        if !refused.is_empty() {
+            let hint = format!("nothing was recorded; `pushback show {}` shows the finding", said_first(said));
+            return Err(Failure::usage(refused.join("; "), hint));
+        }
+        for (id, took) in &took {
+            if let Took::Already(why) = took {
+                self.cx.printer.tell(Event::Line(format!("{id}: {why}")));
+            }
+        }
+        Ok(took.iter().any(|(_, took)| *took == Took::Draft))
+    }
+
+    fn answer(&self, summary: &Summary, said: &[Said], planned: Vec<PlannedView>, notes: Vec<String>, exit: u8) -> u8 {
+        let dry = self.cx.global.dry_run;
+        let answers: Vec<AnswerView> = said.iter().filter_map(|one| answer_view(summary, one, dry)).collect();
+        if self.cx.global.json {
+            let findings = said.iter().filter_map(|one| summary.comments.get(&one.id));
+            let findings = findings.map(|entry| entry.finding.clone()).collect();
+            let more = ResolveView { answers, findings, planned, notes };
+            let mut whole = view::envelope("resolve", exit, summary, more);
+            whole.next = "pushback next".to_owned();
+            output::json(&whole);
+            return exit;
+        }
+        let mut text = consent::exact(&planned);
+        if dry && planned.is_empty() {
+            text.push_str("nothing would be posted now\n");
+        }
+        for one in &answers {
+            text.push_str(&format!("{} {}: {}: {}\n", one.id, one.decision.as_str(), one.state, one.why));
+        }
+        for note in &notes {
+            text.push_str(&format!("note: {note}\n"));
+        }
+        text.push_str("next: pushback next\n");
+        output::shown(&text);
+        exit
+    }
+}
+
+fn said_first(said: &[Said]) -> String {
+    said.first().map(|one| one.id.to_string()).unwrap_or_default()
+}
+
+fn stop_code(stopped: &Stopped) -> u8 {
+    match stopped {
+        Stopped::NotSent(_) => 20,
+        Stopped::Limited(_) => 12,
+        Stopped::Forbidden(_) => 21,
+        Stopped::Interrupted => 130,
+    }
+}
+
+fn stop_words(stopped: &Stopped) -> String {
+    let why = match stopped {
+        Stopped::NotSent(why) => format!("the forge could not be written to: {why}"),
+        Stopped::Limited(until) => format!("the forge takes no posts until {until}"),
+        Stopped::Forbidden(why) => why.clone(),
+        Stopped::Interrupted => "stopped by a signal".to_owned(),
+    };
+    format!("{why}; what is owed is remembered, give the same answer again")
+}
+
+fn answer_view(summary: &Summary, said: &Said, dry: bool) -> Option<AnswerView> {
+    let entry = summary.comments.get(&said.id)?;
+    let finding = &entry.finding;
+    let (state, why) = match &entry.pending {
+        _ if finding.status.settled() => ("settled", format!("{}: {}", finding.status, finding.why)),
+        Some(_) if finding.needs_person => ("draft", finding.why.clone()),
+        Some(pending) if pending.verb == Verb::Fix => {
+            let commit = pending.commit.as_ref().map_or("its commit", Sha::short);
+            ("claimed", format!("{commit} touches {}; proved once it is on the remote", pending.reason))
+        }
+        Some(pending) if pending.verb == Verb::Defer && pending.url.is_none() && !dry => match &pending.file {
+            Some(file) => ("claimed", format!("{file} is to be committed and pushed; then its reply links it")),
+            None => ("owed", "its plan is not written".to_owned()),
+        },
+        Some(_) if dry => ("owed", "it would be taken".to_owned()),
+        Some(_) if is_sent(summary, said.id) => ("posted", "it is posted and not read back yet".to_owned()),
+        Some(_) => ("owed", "it is recorded and not posted yet".to_owned()),
+        None => ("owed", finding.why.clone()),
+    };
+    Some(AnswerView { id: said.id, decision: said.decision, state, status: finding.status, why })
+}
+
+fn is_sent(summary: &Summary, id: FindingId) -> bool {
+    let out = |state| matches!(state, WriteState::Sent | WriteState::Done);
+    summary.outbox.iter().any(|item| item.findings.contains(&id) && out(item.state))
+}

@@ -1,0 +1,358 @@
+//! Answers that come from outside a round: an agent's `resolve`, a person's choices. Judged like an editor's, recorded before
+//! anything leaves, posted and read back like everything else. The caller holds the lock.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
+
+use super::post::{self, Posted};
+use super::survey::{self, Survey, places_now};
+use super::{EngineError, Ports, Setup, briefing, followup, reprove};
+use crate::ports::{Depth, Held};
+use crate::review::absorb;
+use crate::review::anchor::Place;
+use crate::review::comment::Side;
+use crate::review::decision::{Decision, PlanDraft, Verb};
+use crate::review::disarm::clean;
+use crate::review::ids::{FindingId, RepoPath, Sha};
+use crate::review::judge::{self, Answered, Judged, ParsedDecisions};
+use crate::review::outbox;
+use crate::review::status::Status;
+use crate::review::summary::{Entry, Pending, Summary, WriteState};
+
+/// Times that what was posted is read back and what that makes owed is posted too.
+const TURNS: u32 = 5;
+/// Tries of one post that surely did not leave.
+const TRIES: u32 = 3;
+
+/// One answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Said {
+    /// The finding.
+    pub id: FindingId,
+    /// The answer.
+    pub decision: Verb,
+    /// Reason; empty for a fix.
+    pub reason: String,
+    /// For a fix: the commit that is claimed.
+    pub commit: Option<Sha>,
+    /// For a fix: other places that were changed.
+    pub places: Vec<String>,
+    /// For a follow-up: its plan.
+    pub plan: Option<PlanDraft>,
+}
+
+/// What became of an answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Took {
+    /// It stands, until its effects are proved or read back.
+    Accepted,
+    /// It was given before; nothing is done twice.
+    Already(String),
+    /// It is kept as a draft for a person.
+    Draft,
+    /// Only a person can go on with this finding.
+    Person(String),
+    /// It does not stand, and why.
+    Refused(String),
+}
+
+/// Who answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum By {
+    /// A program: it never argues with a person by itself, and leaves alone what waits for one.
+    Program,
+    /// A person at the keyboard.
+    Person,
+}
+
+/// Judges answers and records them: all of them, or none where one does not stand.
+pub fn record(
+    ports: &Ports<'_>,
+    setup: &Setup<'_>,
+    summary: &mut Summary,
+    survey: &Survey,
+    said: &[Said],
+    by: By,
+) -> Result<Vec<(FindingId, Took)>, EngineError> {
+    let mut took: BTreeMap<FindingId, Took> = BTreeMap::new();
+    let mut judged: Vec<Judged> = Vec::new();
+    let (mut words, mut fixes) = (Vec::new(), Vec::new());
+    for answer in said {
+        let Some(entry) = summary.comments.get(&answer.id) else {
+            took.insert(answer.id, Took::Refused("there is no such finding".to_owned()));
+            continue;
+        };
+        match before(summary, entry, answer, by) {
+            Some(already) => drop(took.insert(answer.id, already)),
+            None if answer.decision == Verb::Fix => fixes.push(answer),
+            None => words.push(answer),
+        }
+    }
+    for answer in fixes {
+        let answered = match claim(ports, summary, survey, answer)? {
+            Ok((place, commit)) => {
+                Answered::Accepted(Pending { commit: Some(commit), ..Pending::new(Verb::Fix, place, 0) })
+            }
+            Err(why) => Answered::Refused(why),
+        };
+        judged.push(Judged { id: answer.id, answer: answered });
+    }
+    judged.extend(judge_words(ports, setup, summary, survey, &words, by)?);
+    for one in &judged {
+        let word = match &one.answer {
+            Answered::Accepted(_) => Took::Accepted,
+            Answered::Draft(_) => Took::Draft,
+            Answered::Refused(why) => Took::Refused(why.clone()),
+        };
+        took.insert(one.id, word);
+    }
+    if !took.values().any(|took| matches!(took, Took::Refused(_) | Took::Person(_))) {
+        apply(summary, &judged, by);
+        // A commit that is on the remote already proves its claim in this reading.
+        survey::digest(ports, setup, summary, survey.obs.clone(), survey.depth)?;
+    }
+    Ok(said.iter().filter_map(|answer| Some((answer.id, took.get(&answer.id)?.clone()))).collect())
+}
+
+/// Tells whether an answer needs no judging: it was given before, or cannot be given now.
+fn before(summary: &Summary, entry: &Entry, answer: &Said, by: By) -> Option<Took> {
+    let (status, waits) = (entry.finding.status, entry.finding.needs_person);
+    if status.settled() {
+        let word = format!("it is {status} already");
+        return Some(if status == settles(answer.decision) { Took::Already(word) } else { Took::Refused(word) });
+    }
+    let same = |pending: &&Pending| {
+        pending.verb == answer.decision
+            && match answer.decision {
+                Verb::Fix => pending.commit == answer.commit,
+                Verb::Stale => true,
+                Verb::Argue | Verb::Defer | Verb::Answer => {
+                    pending.reason == clean(&answer.reason).trim() || is_out(summary, pending)
+                }
+            }
+    };
+    match (entry.pending.as_ref().filter(same), by) {
+        (Some(_), By::Program) if waits => return Some(Took::Draft),
+        (Some(_), By::Person) if waits => {}
+        (Some(pending), _) => return Some(Took::Already(format!("`{}` is under way already", pending.verb.as_str()))),
+        (None, _) => {}
+    }
+    (waits && by == By::Program && answer.decision != Verb::Fix).then(|| Took::Person(entry.finding.why.clone()))
+}
+
+fn settles(verb: Verb) -> Status {
+    match verb {
+        Verb::Fix => Status::Fixed,
+        Verb::Argue => Status::Argued,
+        Verb::Stale => Status::Stale,
+        Verb::Defer => Status::Deferred,
+        Verb::Answer => Status::Answered,
+    }
+}
+
+/// Tells whether the text of a decision has left already.
+fn is_out(summary: &Summary, pending: &Pending) -> bool {
+    let Some(key) = &pending.key else { return false };
+    let out = summary.outbox.iter().filter(|item| matches!(item.state, WriteState::Sent | WriteState::Done));
+    out.flat_map(outbox::keys).any(|known| &known == key)
+}
+
+/// Judges a claimed fix: the commit is in this branch, younger than the finding, and touches its place as it was then.
+fn claim(
+    ports: &Ports<'_>,
+    summary: &Summary,
+    survey: &Survey,
+    answer: &Said,
+) -> Result<Result<(String, Sha), String>, EngineError> {
+    let (Some(entry), Some(sha)) = (summary.comments.get(&answer.id), &answer.commit) else {
+        return Ok(Err("`fix` needs the commit that fixes it".to_owned()));
+    };
+    let head = &survey.obs.pr.head;
+    if !ports.tree.fetch(sha)? {
+        return Ok(Err(format!("commit {} is neither here nor on the remote", sha.short())));
+    }
+    let local = ports.tree.facts()?.head;
+    let here = ports.tree.is_ancestor(sha, &local)? == Some(true) || ports.tree.is_ancestor(sha, head)? == Some(true);
+    let Some(parent) = ports.tree.parent(sha)?.filter(|_| here) else {
+        return Ok(Err(format!("commit {} is not in this branch", sha.short())));
+    };
+    let made = absorb::places(summary, &survey.obs).into_iter().find(|(id, ..)| *id == answer.id);
+    if let Some((_, made_on, _)) = &made
+        && ports.tree.fetch(made_on)?
+        && ports.tree.is_ancestor(sha, made_on)? == Some(true)
+    {
+        return Ok(Err(format!(
+            "commit {} is older than the finding, which was made on {}",
+            sha.short(),
+            made_on.short()
+        )));
+    }
+    let mut origins: Vec<(Sha, Place)> = made.into_iter().map(|(_, made_on, place)| (made_on, place)).collect();
+    origins.extend(at_head(entry).map(|place| (head.clone(), place)));
+    let mut then = if origins.is_empty() { Some(entry.clone()) } else { None };
+    for (origin, place) in origins {
+        if then.is_none() && ports.tree.fetch(&origin)? && ports.tree.is_ancestor(&origin, &parent)? == Some(true) {
+            then = reprove::at_parent(ports, entry, &origin, &place, &parent)?;
+        }
+    }
+    let Some(then) = then.or_else(|| (!answer.places.is_empty()).then(|| without_lines(entry))) else {
+        return Ok(Err(format!(
+            "where its place is right before {} cannot be told; name what was changed with `--place PATH:LINE`",
+            sha.short()
+        )));
+    };
+    let diff = ports.tree.diff(&parent, sha)?;
+    Ok(judge::touches(&then, &answer.places, &diff).map(|place| (place, sha.clone())))
+}
+
+/// The place of a finding as it is mapped to the head.
+fn at_head(entry: &Entry) -> Option<Place> {
+    Some(Place {
+        path: RepoPath::from_outside(entry.finding.path.as_deref()?).ok()?,
+        start_line: entry.start_line,
+        line: entry.finding.line,
+        side: entry.finding.side.unwrap_or(Side::Right),
+        whole_file: entry.whole_file,
+    })
+}
+
+/// A finding whose own place is out of reach: only a place that its answer names can be touched.
+fn without_lines(entry: &Entry) -> Entry {
+    let mut entry = entry.clone();
+    (entry.finding.path, entry.finding.line, entry.start_line) = (None, None, None);
+    entry
+}
+
+fn judge_words(
+    ports: &Ports<'_>,
+    setup: &Setup<'_>,
+    summary: &Summary,
+    survey: &Survey,
+    words: &[&Said],
+    by: By,
+) -> Result<Vec<Judged>, EngineError> {
+    let ids: Vec<FindingId> = words.iter().map(|answer| answer.id).collect();
+    let entries: Vec<&Entry> = ids.iter().filter_map(|id| summary.comments.get(id)).collect();
+    let around = briefing::lookups(ports, survey, &entries, &survey.obs.pr.head)?;
+    let places = places_now(ports, summary, survey, &ids)?;
+    let unknown = judge::PlaceNow::Unsure("it was not looked for".to_owned());
+    let decision = |answer: &&Said| Decision {
+        id: answer.id,
+        decision: answer.decision,
+        reason: answer.reason.clone(),
+        places: answer.places.clone(),
+        plan: answer.plan.clone(),
+    };
+    let parsed = ParsedDecisions { decisions: words.iter().map(decision).collect(), problems: Vec::new() };
+    let facts = judge::RoundFacts {
+        round: 0,
+        commit: None,
+        diff: &[],
+        people_argue: by == By::Person || setup.policy.people_argue,
+        code: &|entry| around.get(&entry.finding.id).map(|around| around.code.clone()).unwrap_or_default(),
+        place: &|entry| places.get(&entry.finding.id).cloned().unwrap_or(unknown.clone()),
+    };
+    Ok(judge::judge(summary, &ids, &parsed, facts))
+}
+
+fn apply(summary: &mut Summary, judged: &[Judged], by: By) {
+    for one in judged {
+        let old = summary.comments.get(&one.id).and_then(|entry| entry.pending.as_ref()?.key.clone());
+        if let Some(key) = old
+            && summary.outbox.iter().any(|item| item.key == key && item.state == WriteState::Planned)
+        {
+            outbox::drop_item(summary, &key, "it was answered anew");
+        }
+        if by == By::Person
+            && let Some(entry) = summary.comments.get_mut(&one.id)
+        {
+            entry.finding.needs_person = false;
+        }
+    }
+    judge::apply(summary, judged);
+}
+
+/// Writes the follow-up plans of these findings into the worktree, for whoever answers to commit. Returns finding and file.
+pub fn write_plans(
+    ports: &Ports<'_>,
+    setup: &Setup<'_>,
+    summary: &mut Summary,
+    ids: &[FindingId],
+) -> Result<Vec<(FindingId, String)>, EngineError> {
+    let owed: Vec<(FindingId, Pending)> =
+        followup::owed(summary).into_iter().filter(|(id, _)| ids.contains(id)).collect();
+    let mut files = Vec::new();
+    for (id, path) in followup::write(ports, setup, summary, &owed)? {
+        let Some(pending) = summary.comments.get_mut(&id).and_then(|entry| entry.pending.as_mut()) else { continue };
+        pending.file = Some(path.to_string());
+        files.push((id, path.to_string()));
+    }
+    Ok(files)
+}
+
+/// Why posting stopped before its end. What is owed is remembered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Stopped {
+    /// The forge could not be reached.
+    NotSent(String),
+    /// The forge takes no posts before then.
+    Limited(Timestamp),
+    /// The account lacks a right.
+    Forbidden(String),
+    /// A signal.
+    Interrupted,
+}
+
+/// Posts everything that is owed, reads it back, and posts what that makes owed. Returns the last look.
+pub fn post_all(
+    ports: &Ports<'_>,
+    setup: &Setup<'_>,
+    held: &Held,
+    summary: &mut Summary,
+    survey: Survey,
+) -> Result<(Survey, Option<Stopped>), EngineError> {
+    let mut survey = survey;
+    for turn in 0..TURNS {
+        outbox::plan(summary, &survey.obs, &survey.notes, setup.policy);
+        ports.store.save(held, summary)?;
+        if let Some(stopped) = post_planned(ports, held, summary)? {
+            return Ok((survey, Some(stopped)));
+        }
+        if !summary.outbox.iter().any(|item| item.state == WriteState::Sent) {
+            break;
+        }
+        if turn > 0 {
+            // What was posted and is not readable yet is no reason to hurry.
+            ports.clock.sleep(setup.poll_min);
+        }
+        survey = survey::survey(ports, setup, summary, Depth::Full)?;
+        ports.store.save(held, summary)?;
+    }
+    Ok((survey, None))
+}
+
+fn post_planned(ports: &Ports<'_>, held: &Held, summary: &mut Summary) -> Result<Option<Stopped>, EngineError> {
+    let mut tries: BTreeMap<String, u32> = BTreeMap::new();
+    let mut done: BTreeSet<String> = BTreeSet::new();
+    while let Some(key) = outbox::next(summary).map(|item| item.key.clone()) {
+        if ports.clock.interrupted() {
+            return Ok(Some(Stopped::Interrupted));
+        }
+        match post::post(ports, held, summary, &key)? {
+            // What was tried and is still planned waits for a reading.
+            Posted::Tried if done.contains(&key) => return Ok(None),
+            Posted::Tried => drop(done.insert(key)),
+            Posted::NotSent(why) => {
+                let tried = tries.entry(key).or_insert(0);
+                *tried += 1;
+                if *tried >= TRIES {
+                    return Ok(Some(Stopped::NotSent(why)));
+                }
+            }
+            Posted::Limited(until) => return Ok(Some(Stopped::Limited(until))),
+            Posted::Forbidden(why) => return Ok(Some(Stopped::Forbidden(why))),
+        }
+    }
+    Ok(None)
+}

@@ -1,0 +1,492 @@
+//! A person decides at the keyboard. Every choice is a draft in the state at once, so that leaving loses nothing; at the end
+//! everything that would be written is shown word for word and confirmed once. The caller holds the lock.
+
+use super::resolve::{self, By, Said, Stopped, Took};
+use super::survey::{Survey, places_now};
+use super::{EngineError, Ports, Setup, briefing};
+use crate::ports::{Held, Prompter};
+use crate::review::brief::Around;
+use crate::review::decision::{PlanDraft, Verb};
+use crate::review::description;
+use crate::review::ids::FindingId;
+use crate::review::judge::PlaceNow;
+use crate::review::outbox;
+use crate::review::severity::Severity;
+use crate::review::summary::{Entry, OutboxItem, Summary, WriteKind, WriteState};
+use crate::review::triage::{self, Card, Choice, Kind, Outcome, Rights};
+
+/// Rows below the findings in the list.
+const MARK: &str = "mark several, for one choice";
+const DONE: &str = "look at what is decided and post it";
+const QUIT: &str = "leave (what is decided is kept)";
+
+/// What a person's session came to.
+#[derive(Debug, Clone)]
+pub struct TriageEnd {
+    /// The last look.
+    pub survey: Survey,
+    /// True when the writes were confirmed and made.
+    pub posted: bool,
+    /// Why posting stopped before its end.
+    pub stopped: Option<Stopped>,
+    /// Findings the editor is to be started on now.
+    pub fixes: Vec<FindingId>,
+    /// True when a follow-up plan waits to be written and committed.
+    pub plans: bool,
+    /// What became of choices that do not stand.
+    pub notes: Vec<String>,
+}
+
+/// What does not change during a session.
+struct Desk<'a> {
+    ports: &'a Ports<'a>,
+    setup: &'a Setup<'a>,
+    ask: &'a dyn Prompter,
+    held: &'a Held,
+    rights: Rights,
+    dry: bool,
+}
+
+/// How the look at one finding ended.
+enum Turn {
+    On,
+    Back,
+    List,
+    Leave,
+}
+
+/// Lets a person decide.
+pub fn triage(
+    ports: &Ports<'_>,
+    setup: &Setup<'_>,
+    ask: &dyn Prompter,
+    held: &Held,
+    summary: &mut Summary,
+    survey: Survey,
+    dry: bool,
+) -> Result<TriageEnd, EngineError> {
+    let rights = Rights::of(&survey.obs, setup.policy, ports.agent.is_some());
+    let desk = Desk { ports, setup, ask, held, rights, dry };
+    let void = triage::outcome(summary, &summary.drafts, rights).void;
+    let mut notes = Vec::new();
+    for (id, why) in void {
+        summary.drafts.remove(&id);
+        notes.push(format!("{id}: {why}"));
+    }
+    if desk.decide(summary, &survey, &mut notes)? {
+        return desk.finish(summary, survey, notes);
+    }
+    Ok(left(survey, notes))
+}
+
+fn left(survey: Survey, notes: Vec<String>) -> TriageEnd {
+    TriageEnd { survey, posted: false, stopped: None, fixes: Vec::new(), plans: false, notes }
+}
+
+impl Desk<'_> {
+    fn save(&self, summary: &Summary) -> Result<(), EngineError> {
+        Ok(self.ports.store.save(self.held, summary)?)
+    }
+
+    /// The list, until the person leaves (`false`) or wants to post (`true`).
+    fn decide(&self, summary: &mut Summary, survey: &Survey, notes: &mut Vec<String>) -> Result<bool, EngineError> {
+        let ids = triage::list(summary);
+        if ids.is_empty() {
+            self.ask.show("nothing waits for a decision\n", false);
+            return Ok(false);
+        }
+        let mut start = 0;
+        loop {
+            self.ask.show(&head(summary, survey, notes), true);
+            notes.clear();
+            let columns = self.ask.size().columns;
+            let mut rows: Vec<String> = ids
+                .iter()
+                .filter_map(|id| Some(triage::row(summary.comments.get(id)?, summary.drafts.get(id), columns)))
+                .collect();
+            let drafted = summary.drafts.len();
+            rows.extend([MARK.to_owned(), format!("{DONE} ({drafted})"), QUIT.to_owned()]);
+            let Some(picked) = self.ask.pick("Enter opens, arrows move, q leaves", &rows, start) else {
+                return Ok(false);
+            };
+            match picked.checked_sub(ids.len()) {
+                None => match self.walk(summary, survey, &ids, picked)? {
+                    Some(at) => start = at,
+                    None => return Ok(false),
+                },
+                Some(0) => self.several(summary, survey, &ids, notes)?,
+                Some(1) if drafted == 0 => notes.push("nothing is decided yet".to_owned()),
+                Some(1) => return Ok(true),
+                Some(_) => return Ok(false),
+            }
+        }
+    }
+
+    /// Goes from finding to finding; returns where the list goes on, `None` when the person leaves.
+    fn walk(
+        &self,
+        summary: &mut Summary,
+        survey: &Survey,
+        ids: &[FindingId],
+        from: usize,
+    ) -> Result<Option<usize>, EngineError> {
+        let mut at = from;
+        while let Some(id) = ids.get(at) {
+            match self.one(summary, survey, *id, (at + 1, ids.len()))? {
+                Turn::On => at += 1,
+                Turn::Back => at = at.saturating_sub(1),
+                Turn::List => return Ok(Some(at)),
+                Turn::Leave => return Ok(None),
+            }
+        }
+        // After the last one the row that posts comes next.
+        Ok(Some(ids.len() + 1))
+    }
+
+    fn one(
+        &self,
+        summary: &mut Summary,
+        survey: &Survey,
+        id: FindingId,
+        at: (usize, usize),
+    ) -> Result<Turn, EngineError> {
+        let mut note = String::new();
+        loop {
+            let Some(entry) = summary.comments.get(&id) else { return Ok(Turn::On) };
+            let around = briefing::around(self.ports.tree, survey, entry, &survey.obs.pr.head)?;
+            let place = places_now(self.ports, summary, survey, &[id])?.remove(&id);
+            let place = place.unwrap_or(PlaceNow::Unsure(String::new()));
+            let allowed = triage::allowed(entry, self.rights);
+            let advice = triage::advised(entry, &place, &allowed, self.setup.policy.limits.attempts);
+            let (tried, draft) = (tried(summary, entry), summary.drafts.get(&id));
+            let card = Card { entry, around: &around, tried: &tried, at, advice: advice.as_ref(), draft };
+            self.ask.show(&triage::card(card, self.ask.size()), true);
+            if !note.is_empty() {
+                self.ask.show(&format!("! {note}\n"), false);
+                note.clear();
+            }
+            let Some(key) = self.ask.key(&triage::keys(&allowed, draft.is_some())) else { return Ok(Turn::Leave) };
+            match key {
+                'n' => return Ok(Turn::On),
+                'p' => return Ok(Turn::Back),
+                'q' => return Ok(Turn::List),
+                'u' => {
+                    summary.drafts.remove(&id);
+                    self.save(summary)?;
+                }
+                'b' if !self.ask.open(&entry.finding.url) => note = format!("open {} yourself", entry.finding.url),
+                'b' => {}
+                'v' => {
+                    self.ask.show(&whole(entry, &around, &tried), true);
+                    if self.ask.key(&[('q', "back")]).is_none() {
+                        return Ok(Turn::Leave);
+                    }
+                }
+                'e' => {
+                    let Some(draft) = draft.cloned() else { continue };
+                    let Some(text) = self.ask.edit(draft.text()) else { return Ok(Turn::Leave) };
+                    match self.keep(summary, survey, id, with_text(draft, text))? {
+                        None => {}
+                        Some(why) => note = why,
+                    }
+                }
+                key => {
+                    let Some(kind) = Kind::ALL.into_iter().find(|kind| kind.key() == key) else { continue };
+                    let Some(choice) = self.choice(entry, draft, kind) else { return Ok(Turn::Leave) };
+                    match self.keep(summary, survey, id, choice)? {
+                        None => return Ok(Turn::On),
+                        Some(why) => note = why,
+                    }
+                }
+            }
+        }
+    }
+
+    /// Asks for what a choice needs; `None` when the person leaves.
+    fn choice(&self, entry: &Entry, draft: Option<&Choice>, kind: Kind) -> Option<Choice> {
+        let known = draft.filter(|draft| draft.kind() == kind).map(|draft| draft.text().to_owned());
+        let known = known.or_else(|| entry.pending.as_ref().map(|pending| pending.reason.clone())).unwrap_or_default();
+        Some(match kind {
+            Kind::Fix => Choice::Fix,
+            Kind::Stale => Choice::Stale,
+            Kind::Argue => Choice::Argue { reason: self.text("Why it stays as it is", &known)? },
+            Kind::Answer => Choice::Answer { reason: self.text("The answer", &known)? },
+            Kind::Defer => {
+                let reason = self.text("Why not in this pull request", &known)?;
+                let title = self.ask.line("Title of the plan", &entry.finding.title)?;
+                let step = self.ask.line("Its first step", "Write a test that shows it")?;
+                Choice::Defer { reason, plan: PlanDraft { title, steps: vec![step] } }
+            }
+            Kind::Regrade => {
+                let to = self.level()?;
+                Choice::Regrade { to, reason: self.ask.line(&format!("Why {to}"), &known)? }
+            }
+            Kind::Accept => Choice::Accept { reason: self.ask.line("Why (may be empty)", &known)? },
+        })
+    }
+
+    fn level(&self) -> Option<Severity> {
+        let keys = [('1', "P1"), ('2', "P2"), ('3', "P3"), ('n', "nit")];
+        Some(match self.ask.key(&keys)? {
+            '1' => Severity::P1,
+            '2' => Severity::P2,
+            '3' => Severity::P3,
+            _ => Severity::Nit,
+        })
+    }
+
+    /// A line is enough for most reasons; an empty one opens the editor.
+    fn text(&self, question: &str, known: &str) -> Option<String> {
+        let line = self.ask.line(&format!("{question} (empty: write it in $EDITOR)"), known)?;
+        if line.trim().is_empty() { self.ask.edit(known) } else { Some(line) }
+    }
+
+    /// Keeps a choice as a draft if it would stand; else says why not.
+    fn keep(
+        &self,
+        summary: &mut Summary,
+        survey: &Survey,
+        id: FindingId,
+        choice: Choice,
+    ) -> Result<Option<String>, EngineError> {
+        if let Some(refused) = self.refused(summary, survey, id, &choice)? {
+            return Ok(Some(refused));
+        }
+        summary.drafts.insert(id, choice);
+        self.save(summary)?;
+        Ok(None)
+    }
+
+    /// Judges a choice on a copy of the state, so that what cannot be posted is known while it is written.
+    fn refused(
+        &self,
+        summary: &Summary,
+        survey: &Survey,
+        id: FindingId,
+        choice: &Choice,
+    ) -> Result<Option<String>, EngineError> {
+        if let Choice::Regrade { reason, .. } = choice
+            && reason.trim().is_empty()
+        {
+            return Ok(Some("a re-grade needs a reason".to_owned()));
+        }
+        let Some(said) = said(id, choice) else { return Ok(None) };
+        let mut copy = summary.clone();
+        let took = resolve::record(self.ports, self.setup, &mut copy, survey, &[said], By::Person)?;
+        Ok(took.into_iter().find_map(|(_, took)| match took {
+            Took::Refused(why) | Took::Person(why) => Some(why),
+            Took::Accepted | Took::Already(_) | Took::Draft => None,
+        }))
+    }
+
+    /// One choice for several findings.
+    fn several(
+        &self,
+        summary: &mut Summary,
+        survey: &Survey,
+        ids: &[FindingId],
+        notes: &mut Vec<String>,
+    ) -> Result<(), EngineError> {
+        let columns = self.ask.size().columns;
+        let rows: Vec<String> = ids
+            .iter()
+            .filter_map(|id| Some(triage::row(summary.comments.get(id)?, summary.drafts.get(id), columns)))
+            .collect();
+        let Some(marked) = self.ask.mark("Space marks, a all, Enter goes on, q leaves", &rows) else { return Ok(()) };
+        let marked: Vec<FindingId> = marked.iter().filter_map(|at| ids.get(*at).copied()).collect();
+        let Some(first) = marked.first().and_then(|id| summary.comments.get(id)).cloned() else { return Ok(()) };
+        let kinds = [Kind::Regrade, Kind::Defer, Kind::Accept, Kind::Fix, Kind::Stale];
+        let mut keys: Vec<(char, &str)> = kinds.iter().map(|kind| (kind.key(), kind.word())).collect();
+        keys.push(('q', "back"));
+        self.ask.show(&format!("{} marked\n", marked.len()), false);
+        let Some(kind) = self.ask.key(&keys).and_then(|key| kinds.into_iter().find(|kind| kind.key() == key)) else {
+            return Ok(());
+        };
+        let Some(choice) = self.choice(&first, None, kind) else { return Ok(()) };
+        for id in marked {
+            let fits = summary.comments.get(&id).is_some_and(|e| triage::allowed(e, self.rights).contains(&kind));
+            let refused = match fits {
+                true => self.keep(summary, survey, id, choice.clone())?,
+                false => Some(format!("`{}` is not possible there", kind.word())),
+            };
+            notes.extend(refused.map(|why| format!("{id}: {why}")));
+        }
+        Ok(())
+    }
+
+    /// Shows everything that would be written, asks once, writes.
+    fn finish(&self, summary: &mut Summary, survey: Survey, mut notes: Vec<String>) -> Result<TriageEnd, EngineError> {
+        let outcome = triage::outcome(summary, &summary.drafts, self.rights);
+        let mut copy = summary.clone();
+        let refused = self.carry_out(&mut copy, &survey, &outcome)?;
+        outbox::plan(&mut copy, &survey.obs, &survey.notes, self.setup.policy);
+        self.ask.show(&exact(&copy, &survey.obs.pr.body, &outcome), true);
+        for (id, why) in refused.iter().chain(&outcome.void) {
+            self.ask.show(&format!("! {id}: {why}\n"), false);
+        }
+        if self.dry || self.ask.confirm("Do all of this?") != Some(true) {
+            return Ok(left(survey, notes));
+        }
+        notes.extend(refused.iter().chain(&outcome.void).map(|(id, why)| format!("{id}: {why}")));
+        self.carry_out(summary, &survey, &outcome)?;
+        for id in outcome.fixes.iter() {
+            self.fresh_start(summary, *id);
+        }
+        // A choice that does not stand yet, and a fix whose run has not begun, are kept.
+        let kept: Vec<FindingId> = refused.iter().map(|(id, _)| *id).chain(outcome.fixes.iter().copied()).collect();
+        summary.drafts.retain(|id, _| kept.contains(id));
+        self.save(summary)?;
+        let (survey, stopped) = resolve::post_all(self.ports, self.setup, self.held, summary, survey)?;
+        let plans = !crate::review::followup::unwritten(summary).is_empty();
+        let fixes = if stopped.is_some() { Vec::new() } else { outcome.fixes };
+        Ok(TriageEnd { survey, posted: true, stopped, fixes, plans, notes })
+    }
+
+    /// Records answers and plans commands; returns what does not stand.
+    fn carry_out(
+        &self,
+        summary: &mut Summary,
+        survey: &Survey,
+        outcome: &Outcome,
+    ) -> Result<Vec<(FindingId, String)>, EngineError> {
+        for (id, text) in &outcome.commands {
+            outbox::plan_command(summary, &survey.obs, *id, text);
+        }
+        let mut refused = Vec::new();
+        for (id, choice) in &outcome.answers {
+            let Some(said) = said(*id, choice) else { continue };
+            let took = resolve::record(self.ports, self.setup, summary, survey, &[said], By::Person)?;
+            refused.extend(took.into_iter().filter_map(|(id, took)| match took {
+                Took::Refused(why) | Took::Person(why) => Some((id, why)),
+                Took::Accepted | Took::Already(_) | Took::Draft => None,
+            }));
+        }
+        Ok(refused)
+    }
+
+    /// A person asks for another try: the attempts of before do not count.
+    fn fresh_start(&self, summary: &mut Summary, id: FindingId) {
+        if let Some(entry) = summary.comments.get_mut(&id) {
+            entry.finding.attempts = 0;
+            entry.exchanges = 0;
+            entry.finding.needs_person = false;
+            entry.pending = None;
+        }
+    }
+}
+
+fn said(id: FindingId, choice: &Choice) -> Option<Said> {
+    let of = |decision, reason: &str, plan| {
+        Some(Said { id, decision, reason: reason.to_owned(), commit: None, places: Vec::new(), plan })
+    };
+    match choice {
+        Choice::Argue { reason } => of(Verb::Argue, reason, None),
+        Choice::Stale => of(Verb::Stale, "", None),
+        Choice::Defer { reason, plan } => of(Verb::Defer, reason, Some(plan.clone())),
+        Choice::Answer { reason } => of(Verb::Answer, reason, None),
+        Choice::Fix | Choice::Regrade { .. } | Choice::Accept { .. } => None,
+    }
+}
+
+fn with_text(choice: Choice, text: String) -> Choice {
+    let reason = text.trim().to_owned();
+    match choice {
+        Choice::Argue { .. } => Choice::Argue { reason },
+        Choice::Defer { plan, .. } => Choice::Defer { reason, plan },
+        Choice::Answer { .. } => Choice::Answer { reason },
+        Choice::Regrade { to, .. } => Choice::Regrade { to, reason },
+        Choice::Accept { .. } => Choice::Accept { reason },
+        Choice::Fix => Choice::Fix,
+        Choice::Stale => Choice::Stale,
+    }
+}
+
+fn head(summary: &Summary, survey: &Survey, notes: &[String]) -> String {
+    let counts = summary.counts();
+    let mut text = format!(
+        "{}#{} at {}: {} P1, {} P2, {} P3, {} nit open, {} decided\n",
+        survey.obs.pr.at.slug,
+        survey.obs.pr.at.number,
+        survey.obs.pr.head.short(),
+        counts.p1,
+        counts.p2,
+        counts.p3,
+        counts.nit,
+        summary.drafts.len()
+    );
+    for note in notes {
+        text.push_str(&format!("! {note}\n"));
+    }
+    text
+}
+
+/// What rounds tried on a finding, one line each.
+fn tried(summary: &Summary, entry: &Entry) -> Vec<String> {
+    let own = |id: &FindingId| *id == entry.finding.id || entry.finding.previous.contains(id);
+    let rounds = summary.rounds.iter().filter(|round| round.sent.iter().any(own));
+    let mut lines: Vec<String> = rounds
+        .map(|round| {
+            let answer = round.decisions.iter().find(|decision| own(&decision.id));
+            let word = answer.map_or("no answer", |decision| decision.decision.as_str());
+            let commit = round.head_after.as_ref().map_or(String::new(), |sha| format!(", {}", sha.short()));
+            format!("round {}: {word}{commit} {}", round.n, round.why).trim_end().to_owned()
+        })
+        .collect();
+    lines.extend(entry.refused.iter().map(|why| format!("last answer refused: {why}")));
+    lines
+}
+
+/// Everything that is known of a finding.
+fn whole(entry: &Entry, around: &Around, tried: &[String]) -> String {
+    let thread: Vec<String> = around.thread.iter().map(|line| format!("{}: {}", line.author, line.text)).collect();
+    let parts = [
+        ("What was said", entry.text.clone()),
+        ("Code now", around.code.clone()),
+        ("The hunk as the reviewer saw it", around.hunk.clone()),
+        ("Thread", thread.join("\n")),
+        ("Tried", tried.join("\n")),
+    ];
+    let mut text = format!("{} {}\n{}\n", entry.finding.id, entry.finding.title, entry.finding.url);
+    for (title, body) in parts.iter().filter(|(_, body)| !body.trim().is_empty()) {
+        text.push_str(&format!("\n{title}\n{}\n", body.trim_end()));
+    }
+    text
+}
+
+/// Everything that would be written, word for word.
+fn exact(summary: &Summary, body: &str, outcome: &Outcome) -> String {
+    let mut text = String::new();
+    for item in summary.outbox.iter().filter(|item| item.state == WriteState::Planned) {
+        let ids: Vec<String> = item.findings.iter().map(ToString::to_string).collect();
+        text.push_str(&format!("== {} {}\n{}\n\n", item.kind.as_str(), ids.join(", "), words(summary, item, body)));
+    }
+    let ids = |ids: &[FindingId]| ids.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    if !outcome.fixes.is_empty() {
+        text.push_str(&format!("== start the editor on {}; its commit is verified and pushed\n", ids(&outcome.fixes)));
+    }
+    let plans = crate::review::followup::unwritten(summary);
+    if !plans.is_empty() {
+        text.push_str(&format!("== write and commit the follow-up plan of {}; then link it\n", ids(&plans)));
+    }
+    if text.is_empty() {
+        text.push_str("nothing would be written\n");
+    }
+    text
+}
+
+fn words(summary: &Summary, item: &OutboxItem, body: &str) -> String {
+    match item.kind {
+        WriteKind::Describe => description::render_for(summary, body).unwrap_or_default(),
+        WriteKind::Argue
+        | WriteKind::Stale
+        | WriteKind::Defer
+        | WriteKind::Fixed
+        | WriteKind::Answer
+        | WriteKind::Request
+        | WriteKind::Review
+        | WriteKind::Resolve
+        | WriteKind::Command
+        | WriteKind::React
+        | WriteKind::Retract => item.body.clone(),
+    }
+}
