@@ -37,6 +37,9 @@ complete -c pushback -n "__fish_pushback_needs_command" -s V -l version -d 'Prin
 complete -c pushback -n "__fish_pushback_needs_command" -f -a "init" -d 'Sets a repository up: finds tests, editors and reviewers, writes `.pushback.toml` after showing it, and trusts it'
 complete -c pushback -n "__fish_pushback_needs_command" -f -a "run" -d 'Runs rounds until nothing P1/P2 is open, or a named stop'
 complete -c pushback -n "__fish_pushback_needs_command" -f -a "status" -d 'Looks once and shows findings, reviewers and gate; writes nothing to the forge'
+complete -c pushback -n "__fish_pushback_needs_command" -f -a "triage" -d 'Lets a person decide finding by finding at the keyboard: fix, argue, follow-up, re-grade, accept'
+complete -c pushback -n "__fish_pushback_needs_command" -f -a "next" -d 'Says the one next thing to do, with all it needs'
+complete -c pushback -n "__fish_pushback_needs_command" -f -a "resolve" -d 'Answers findings for an agent or a script that edits, commits and pushes itself'
 complete -c pushback -n "__fish_pushback_needs_command" -f -a "gate" -d 'Judges whether the pull request may be merged'
 complete -c pushback -n "__fish_pushback_needs_command" -f -a "show" -d 'Shows one finding with its code, hunk, thread and history'
 complete -c pushback -n "__fish_pushback_needs_command" -f -a "explain" -d 'Says which rule gave a finding its severity, and on which text'
@@ -83,6 +86,40 @@ complete -c pushback -n "__fish_pushback_using_subcommand status" -l dry-run -d 
 complete -c pushback -n "__fish_pushback_using_subcommand status" -s q -l quiet -d 'Tells warnings only'
 complete -c pushback -n "__fish_pushback_using_subcommand status" -s v -l verbose -d 'Tells more; the editor\'s output too'
 complete -c pushback -n "__fish_pushback_using_subcommand status" -s h -l help -d 'Print help'
+complete -c pushback -n "__fish_pushback_using_subcommand triage" -l pr -d 'Pull request, by number or URL; found by the branch otherwise' -r
+complete -c pushback -n "__fish_pushback_using_subcommand triage" -l repo -d 'Repository; found by the branch\'s remote otherwise' -r
+complete -c pushback -n "__fish_pushback_using_subcommand triage" -s C -d 'Works in this folder' -r
+complete -c pushback -n "__fish_pushback_using_subcommand triage" -l api-url -d 'REST API base, for example `https://ghe.example/api/v3`' -r
+complete -c pushback -n "__fish_pushback_using_subcommand triage" -l json -d 'Prints one JSON object on stdout'
+complete -c pushback -n "__fish_pushback_using_subcommand triage" -l dry-run -d 'Prints every planned write with its exact text and does nothing'
+complete -c pushback -n "__fish_pushback_using_subcommand triage" -s q -l quiet -d 'Tells warnings only'
+complete -c pushback -n "__fish_pushback_using_subcommand triage" -s v -l verbose -d 'Tells more; the editor\'s output too'
+complete -c pushback -n "__fish_pushback_using_subcommand triage" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c pushback -n "__fish_pushback_using_subcommand next" -l max-age -d 'Answers from the last reading if that is younger than this, without asking the forge; says how old it is' -r
+complete -c pushback -n "__fish_pushback_using_subcommand next" -l pr -d 'Pull request, by number or URL; found by the branch otherwise' -r
+complete -c pushback -n "__fish_pushback_using_subcommand next" -l repo -d 'Repository; found by the branch\'s remote otherwise' -r
+complete -c pushback -n "__fish_pushback_using_subcommand next" -s C -d 'Works in this folder' -r
+complete -c pushback -n "__fish_pushback_using_subcommand next" -l api-url -d 'REST API base, for example `https://ghe.example/api/v3`' -r
+complete -c pushback -n "__fish_pushback_using_subcommand next" -l json -d 'Prints one JSON object on stdout'
+complete -c pushback -n "__fish_pushback_using_subcommand next" -l dry-run -d 'Prints every planned write with its exact text and does nothing'
+complete -c pushback -n "__fish_pushback_using_subcommand next" -s q -l quiet -d 'Tells warnings only'
+complete -c pushback -n "__fish_pushback_using_subcommand next" -s v -l verbose -d 'Tells more; the editor\'s output too'
+complete -c pushback -n "__fish_pushback_using_subcommand next" -s h -l help -d 'Print help'
+complete -c pushback -n "__fish_pushback_using_subcommand resolve" -l reason -d 'Why, in 40 to 2,000 characters that speak of the finding; `-` reads it from stdin' -r
+complete -c pushback -n "__fish_pushback_using_subcommand resolve" -l commit -d 'The commit that fixes it; HEAD otherwise' -r
+complete -c pushback -n "__fish_pushback_using_subcommand resolve" -l place -d 'Another place that the fix changed, for example `src/a.rs:10-14`; may be repeated' -r
+complete -c pushback -n "__fish_pushback_using_subcommand resolve" -l plan-title -d 'Title of the follow-up plan' -r
+complete -c pushback -n "__fish_pushback_using_subcommand resolve" -l step -d 'A first step of the plan; may be repeated' -r
+complete -c pushback -n "__fish_pushback_using_subcommand resolve" -l pr -d 'Pull request, by number or URL; found by the branch otherwise' -r
+complete -c pushback -n "__fish_pushback_using_subcommand resolve" -l repo -d 'Repository; found by the branch\'s remote otherwise' -r
+complete -c pushback -n "__fish_pushback_using_subcommand resolve" -s C -d 'Works in this folder' -r
+complete -c pushback -n "__fish_pushback_using_subcommand resolve" -l api-url -d 'REST API base, for example `https://ghe.example/api/v3`' -r
+complete -c pushback -n "__fish_pushback_using_subcommand resolve" -l yes -d 'Consents to posting in this repository'
+complete -c pushback -n "__fish_pushback_using_subcommand resolve" -l json -d 'Prints one JSON object on stdout'
+complete -c pushback -n "__fish_pushback_using_subcommand resolve" -l dry-run -d 'Prints every planned write with its exact text and does nothing'
+complete -c pushback -n "__fish_pushback_using_subcommand resolve" -s q -l quiet -d 'Tells warnings only'
+complete -c pushback -n "__fish_pushback_using_subcommand resolve" -s v -l verbose -d 'Tells more; the editor\'s output too'
+complete -c pushback -n "__fish_pushback_using_subcommand resolve" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c pushback -n "__fish_pushback_using_subcommand gate" -l wait -d 'Waits at most this long while time alone can help' -r
 complete -c pushback -n "__fish_pushback_using_subcommand gate" -l pr -d 'Pull request, by number or URL; found by the branch otherwise' -r
 complete -c pushback -n "__fish_pushback_using_subcommand gate" -l repo -d 'Repository; found by the branch\'s remote otherwise' -r
