@@ -17,7 +17,6 @@ pub use super::start::{load, rebuilt};
 
 use crate::ports::{Depth, Event, Held, Woken};
 use crate::review::followup as followup_plans;
-use crate::review::followup::unwritten;
 use crate::review::gate::LocalHeads;
 use crate::review::ids::{FindingId, Sha};
 use crate::review::observation::{Observation, PrState};
@@ -326,7 +325,7 @@ impl Run<'_> {
         if !chosen.is_empty() || (*tests && ours) {
             return Step::Edit { findings: chosen, tests: *tests };
         }
-        if !unwritten(summary).is_empty() {
+        if !followup_plans::unwritten(summary).is_empty() {
             return Step::Plan;
         }
         Step::Stop {

@@ -1,11 +1,12 @@
 //! `triage` at a real pseudo-terminal of 80 by 24: the main paths, leaving at every question, how it looks.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use expectrl::process::unix::WaitStatus;
+use expectrl::process::unix::{Signal, WaitStatus};
 use expectrl::{Eof, Expect, session::OsSession};
 use serde_json::json;
 
+use crate::forge::{Fault, faults::What};
 use crate::scene::says::*;
 use crate::scene::{Plan, Scene, TOKEN};
 
@@ -250,4 +251,25 @@ fn r25_accept_by_a_person_settles_even_a_p1() {
     let before = scene.forge.requests("POST", "*/replies");
     scene.run(&["run", "--wait", "20s"]).ends(0, &["settled"]);
     assert_eq!(scene.forge.requests("POST", "*/replies"), before, "nothing is said twice");
+}
+
+#[test]
+fn r23_killed_after_a_command_left_nothing_is_said_twice() {
+    let scene = Scene::new(|plan| plan.script = codex_reviews(&[p1()], &[p1()]));
+    scene.forge.fault(Fault::new("POST", "*/replies", What::Delay { ms: 60_000, after_effect: true }).nth(1));
+    let mut tty = Tty::start(&scene, &["triage"], &[]);
+    tty.sees("leave (").types(ENTER).sees("q list").types("c").sees("may be empty").types(ENTER);
+    tty.sees("1 decided").types(ENTER).sees("Do all of this?").types("y");
+    let deadline = Instant::now() + Duration::from_secs(40);
+    while !scene.forge.log().iter().any(|asked| asked.faults.iter().any(|name| name == "delay")) {
+        assert!(Instant::now() < deadline, "the command was not sent");
+        std::thread::sleep(Duration::from_millis(3));
+    }
+    tty.session.get_process_mut().kill(Signal::SIGKILL).expect("it is killed");
+    scene.forge.heal();
+    scene.run(&["run", "--wait", "20s"]).ends(0, &["settled"]);
+    assert_eq!(scene.statuses()[P1], "P1 withdrawn");
+    let comments = scene.forge.pull()["comments"].as_array().cloned().unwrap_or_default();
+    assert_eq!(comments.iter().filter(|c| c["body"] == "/pushback accept").count(), 1);
+    scene.is_sound();
 }

@@ -1,6 +1,7 @@
 //! Deterministic simulation: the real core and driver over a world in memory, seeded; invariants after every run and kill.
 
 mod invariants;
+mod keyboard;
 mod ports;
 mod repo;
 mod world;
