@@ -44,7 +44,8 @@ fn story_of(plan: &mut Plan) {
 #[test]
 fn every_answer_fits_its_schema() {
     let scene = Scene::new(story_of);
-    let calls: [(&str, &[&str]); 8] = [
+    let calls: [(&str, &[&str]); 9] = [
+        ("hook", &["hook", "status"]),
         ("status", &["status"]),
         ("run", &["run", "--dry-run"]),
         ("gate", &["gate"]),
@@ -58,7 +59,12 @@ fn every_answer_fits_its_schema() {
     for (name, args) in calls {
         fits(name, &ask(args));
     }
+    fits("next", &ask(&["next"]));
+    let all = ask(&["status"])["findings"].as_array().cloned().unwrap_or_default();
+    let p2 = all.iter().find(|finding| finding["severity"] == "P2").and_then(|f| f["id"].as_str()).expect("a P2");
+    fits("resolve", &ask(&["resolve", p2, "argue", "--reason", REASON, "--dry-run"]));
     fits("run", &ask(&["run", "--wait", "20s"]));
+    fits("next", &ask(&["next"]));
     fits("status", &ask(&["status"]));
     let status = ask(&["status"]);
     let id = status["findings"][0]["id"].as_str().expect("a finding").to_owned();
