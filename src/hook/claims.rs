@@ -15,11 +15,11 @@ use super::{HookError, home, io};
 use crate::review::ids::{RepoSlug, Sha};
 
 /// Runs remembered.
-const RUNS: usize = 40;
+const RUNS: usize = 100;
 /// Runs at work at once in one repository: somebody may push all branches.
-const AT_ONCE: usize = 16;
+const AT_ONCE: usize = 32;
 /// Logs kept.
-const LOGS: usize = 40;
+const LOGS: usize = 100;
 /// Largest record read.
 const LIMIT: u64 = 4 * 1024 * 1024;
 /// Version of the record.
