@@ -132,7 +132,7 @@ pub const KEYS: &[Key] = &[
         "\"wiki/plans\"",
         "Folder in the repository where the plans of follow-ups are written.",
     ),
-    policy("limits.rounds", Count, "5", "Rounds since the last success or a person's word."),
+    policy("limits.rounds", Count, "5", "Rounds since the last success, a person's commit or word."),
     policy("limits.attempts", Count, "3", "Editor runs per finding."),
     policy("limits.exchanges", Count, "2", "Exchanges per thread."),
     policy("limits.region", Count, "3", "Rounds that change one region."),

@@ -209,7 +209,7 @@ fn fc_31_ready_warns_of_pull_requests_that_stand_on_the_branch() {
     scene.run(&["run", "--until", "ready", "--wait", "20s"]).ends(0, &["#8 has this branch as its base"]);
     let gate = scene.run(&["gate", "--json"]).json();
     assert_eq!(gate["gate"]["verdict"], "ready", "{gate:#}");
-    assert!(gate["gate"]["clauses"].to_string().contains("#8 has this branch as its base"), "{gate:#}");
+    assert!(gate["notes"].to_string().contains("#8 has this branch as its base"), "{gate:#}");
 }
 
 /// A pull request whose P1 was fixed by our commit.
