@@ -69,7 +69,7 @@ const OBJECTS: &[(&str, &str, &str)] = &[
         "The finding that `next` is about, with all that is known of it.",
         "id:id severity:severity decided_by:decided_by rule:rule? author:s author_kind:kind channel:channel path:s? line:i? \
          side:side? status:finding_status needs_person:b title:s url:s attempts:i previous:[id] why:s body:s hunk:s \
-         thread:[said] history:[move] ~code:s ~also:[id] ~may:[verb]",
+         thread:[said] history:[move] code:s also:[id] may:[verb]",
     ),
     ("answer", "One answer and how far it is.", "id:id decision:verb state:s status:finding_status why:s"),
     ("rule", "The rule that decided.", "file:s name:s matched:s"),
@@ -129,15 +129,14 @@ const FORMATS: &[(&str, &str, &[&str])] = &[
         "next",
         "`pushback next --json`",
         &[
-            ".",
             ENVELOPE,
-            "action:action ~pending:b ~why:s ~counts:counts finding:next_finding? commands:{s} ~as_of:time ~cached:b",
+            "action:action pending:b why:s counts:counts finding:next_finding? commands:{s} as_of:time cached:b",
         ],
     ),
     (
         "resolve",
         "`pushback resolve ID ... --json`",
-        &[".", ENVELOPE, "answers:[answer] ~findings:[finding] ~planned:[planned] ~notes:[s]"],
+        &[ENVELOPE, "answers:[answer] findings:[finding] planned:[planned] notes:[s]"],
     ),
     (
         "show",

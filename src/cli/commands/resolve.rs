@@ -16,6 +16,7 @@ use crate::ports::{Event, Reporter, Store};
 use crate::report::json::{AnswerView, PlannedView, ResolveView};
 use crate::review::decision::{PlanDraft, Verb};
 use crate::review::ids::{FindingId, Sha};
+use crate::review::observation::PrState;
 use crate::review::outbox;
 use crate::review::summary::{Summary, WriteState};
 
@@ -25,6 +26,7 @@ const LONGEST: u64 = 64 * 1024;
 pub(super) fn run(cx: &Context, args: &ResolveArgs) -> Result<u8, Failure> {
     let reason = reason(args)?;
     let desk = look::desk(cx, "resolve")?;
+    may_answer(&desk)?;
     let commit = commit(&desk, args)?;
     let verifier = desk.verifier(cx)?;
     let ports = Ports {
@@ -46,6 +48,25 @@ pub(super) fn run(cx: &Context, args: &ResolveArgs) -> Result<u8, Failure> {
         return Ok(job.answer(&summary, &said, consent::planned(&summary, &survey.obs.pr.body), Vec::new(), 0));
     }
     job.now(&reason, commit.as_ref())
+}
+
+/// Nothing is answered on a pull request that has ended, or under an account that is not known: a copy could not be told
+/// from a first post.
+pub(super) fn may_answer(desk: &Desk) -> Result<(), Failure> {
+    let ended = match desk.obs.pr.state {
+        PrState::Open => None,
+        PrState::Merged => Some("merged"),
+        PrState::Closed => Some("closed"),
+    };
+    if let Some(ended) = ended {
+        return Err(Failure::usage(format!("{} is {ended}", desk.pr), "there is nothing left to answer"));
+    }
+    if desk.obs.account.is_none() {
+        let mend = "give the token the right to read its own user, or name the account in `trust.accounts`";
+        let why = "the account of the token could not be learned, so nothing can be posted";
+        return Err(Failure::new(Kind::Permission, why, mend));
+    }
+    Ok(())
 }
 
 fn reason(args: &ResolveArgs) -> Result<String, Failure> {
