@@ -34,10 +34,11 @@ _pushback() {
             pushback,gate)
                 cmd="pushback__subcmd__gate"
                 ;;
-            pushback,init)
-                cmd="pushback__subcmd__init"
             pushback,hook)
                 cmd="pushback__subcmd__hook"
+                ;;
+            pushback,init)
+                cmd="pushback__subcmd__init"
                 ;;
             pushback,man)
                 cmd="pushback__subcmd__man"
@@ -56,6 +57,9 @@ _pushback() {
                 ;;
             pushback,status)
                 cmd="pushback__subcmd__status"
+                ;;
+            pushback,triage)
+                cmd="pushback__subcmd__triage"
                 ;;
             pushback,trust)
                 cmd="pushback__subcmd__trust"
@@ -91,8 +95,7 @@ _pushback() {
 
     case "${cmd}" in
         pushback)
-            opts="-C -q -v -h -V --pr --repo --json --dry-run --quiet --verbose --api-url --help --version init run status gate show explain classify doctor trust config completions man"
-            opts="-C -q -v -h -V --pr --repo --json --dry-run --quiet --verbose --api-url --help --version run status gate show explain hook classify config completions man"
+            opts="-C -q -v -h -V --pr --repo --json --dry-run --quiet --verbose --api-url --help --version init run status triage next resolve gate show explain hook classify doctor trust config completions man"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -335,8 +338,6 @@ _pushback() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        pushback__subcmd__init)
-            opts="-C -q -v -h --yes --agent-skill --pr --repo --json --dry-run --quiet --verbose --api-url --help"
         pushback__subcmd__hook)
             opts="-C -q -v -h --pr --repo --json --dry-run --quiet --verbose --api-url --help install uninstall status agent pushed decide after"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
@@ -577,6 +578,36 @@ _pushback() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        pushback__subcmd__init)
+            opts="-C -q -v -h --yes --hook --agent-skill --pr --repo --json --dry-run --quiet --verbose --api-url --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --pr)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --repo)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -C)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --api-url)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         pushback__subcmd__man)
             opts="-C -q -v -h --pr --repo --json --dry-run --quiet --verbose --api-url --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
@@ -778,6 +809,36 @@ _pushback() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --pr)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --repo)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -C)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --api-url)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pushback__subcmd__triage)
+            opts="-C -q -v -h --pr --repo --json --dry-run --quiet --verbose --api-url --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
                 --pr)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0

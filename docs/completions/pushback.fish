@@ -55,6 +55,7 @@ complete -c pushback -n "__fish_pushback_using_subcommand init" -l repo -d 'Repo
 complete -c pushback -n "__fish_pushback_using_subcommand init" -s C -d 'Works in this folder' -r
 complete -c pushback -n "__fish_pushback_using_subcommand init" -l api-url -d 'REST API base, for example `https://ghe.example/api/v3`' -r
 complete -c pushback -n "__fish_pushback_using_subcommand init" -l yes -d 'Agrees without being asked'
+complete -c pushback -n "__fish_pushback_using_subcommand init" -l hook -d 'Installs the post-push hook too, as `pushback hook install` does'
 complete -c pushback -n "__fish_pushback_using_subcommand init" -l agent-skill -d 'Writes a skill for coding agents too, and a paragraph in AGENTS.md'
 complete -c pushback -n "__fish_pushback_using_subcommand init" -l json -d 'Prints one JSON object on stdout'
 complete -c pushback -n "__fish_pushback_using_subcommand init" -l dry-run -d 'Prints every planned write with its exact text and does nothing'

@@ -21,37 +21,41 @@ pub(super) fn write(
     summary: &mut Summary,
     decisions: &[(FindingId, Pending)],
 ) -> Result<Vec<Written>, EngineError> {
-    let mut written: Vec<(Written, &Pending)> = Vec::new();
+    let mut plans: Vec<(&Pending, Vec<FindingId>)> = Vec::new();
     for (id, pending) in decisions {
-        let Some(entry) = summary.comments.get(id) else { continue };
-        let shared = written.iter().find(|(_, other)| followup::one_plan(other, pending)).map(|(one, _)| one.1.clone());
-        let found = match shared {
-            Some(path) => Ok(path),
-            None => write_one(ports, setup, summary, entry, pending)?,
-        };
-        match found {
-            Ok(path) => written.push(((*id, path), pending)),
-            Err(why) => hand_over(summary, *id, &why),
+        match plans.iter_mut().find(|(other, _)| followup::one_plan(other, pending)) {
+            Some((_, ids)) if ids.contains(id) => {}
+            Some((_, ids)) => ids.push(*id),
+            None => plans.push((pending, vec![*id])),
         }
     }
-    Ok(written.into_iter().map(|(one, _)| one).collect())
+    let mut written = Vec::new();
+    for (pending, ids) in plans {
+        match write_one(ports, setup, summary, &ids, pending)? {
+            Ok(path) => written.extend(ids.into_iter().map(|id| (id, path.clone()))),
+            Err(why) => ids.into_iter().for_each(|id| hand_over(summary, id, &why)),
+        }
+    }
+    Ok(written)
 }
 
 fn write_one(
     ports: &Ports<'_>,
     setup: &Setup<'_>,
     summary: &Summary,
-    entry: &Entry,
+    ids: &[FindingId],
     pending: &Pending,
 ) -> Result<Result<RepoPath, String>, EngineError> {
-    let view = followup::view(entry, pending, &summary.pr);
+    let entries: Vec<&Entry> = ids.iter().filter_map(|id| summary.comments.get(id)).collect();
+    let Some((first, others)) = entries.split_first() else { return Ok(Err("its finding is not known".to_owned())) };
+    let view = followup::view(first, others, pending, &summary.pr);
     let text = match setup.plans.plan(&view) {
         Ok(text) => text,
         Err(why) => return Ok(Err(why)),
     };
     let dir = &setup.policy.followup_dir;
     for name in 1..=followup::NAMES {
-        let Some(path) = followup::path(dir, summary.pr.number, entry.finding.id, &view.title, name) else {
+        let Some(path) = followup::path(dir, summary.pr.number, first.finding.id, &view.title, name) else {
             return Ok(Err(format!("`followup.dir` is `{dir}`, which is no folder inside the repository")));
         };
         if ports.tree.write_new(&path, &text)? {

@@ -265,7 +265,8 @@ fn taken_away(
             return Ok(Some(Taken { by: Some(record.sha.clone()), ours: record.ours }));
         }
     }
-    Ok(Some(Taken { by: None, ours: false }))
+    // A head that is seen for the first time is not among them yet.
+    Ok(Some(Taken { by: Some(head.clone()), ours: our_commits(summary).contains(head) }))
 }
 
 /// Asks whether the proofs of settled findings still hold.

@@ -15,11 +15,11 @@ use super::{HookError, home, io};
 use crate::review::ids::{RepoSlug, Sha};
 
 /// Runs remembered.
-const RUNS: usize = 40;
+const RUNS: usize = 100;
 /// Runs at work at once in one repository: somebody may push all branches.
-const AT_ONCE: usize = 16;
+const AT_ONCE: usize = 32;
 /// Logs kept.
-const LOGS: usize = 40;
+const LOGS: usize = 100;
 /// Largest record read.
 const LIMIT: u64 = 4 * 1024 * 1024;
 /// Version of the record.
@@ -160,13 +160,19 @@ impl Claims {
 
     fn save(&self, record: &Record) -> Result<(), HookError> {
         let path = self.path();
+        let text = serde_json::to_vec_pretty(record).map_err(|e| io("write", &path, e))?;
+        self.write(&path, &text)
+    }
+
+    /// Replaces a file in one step; it is for this account only.
+    fn write(&self, path: &Utf8Path, text: &[u8]) -> Result<(), HookError> {
         let write = || -> std::io::Result<()> {
             let mut file = tempfile::Builder::new().prefix(".pushback-tmp-").tempfile_in(&self.dir)?;
-            file.write_all(&serde_json::to_vec_pretty(record)?)?;
-            file.persist(&path).map_err(|e| e.error)?;
+            file.write_all(text)?;
+            file.persist(path).map_err(|e| e.error)?;
             Ok(())
         };
-        write().map_err(|e| io("write", &path, e))
+        write().map_err(|e| io("write", path, e))
     }
 
     /// Returns the runs, newest first.
@@ -227,9 +233,8 @@ impl Claims {
     /// Keeps why nothing could be started, for `hook status`.
     pub fn failed(&self, now: Timestamp, why: &str) -> Result<(), HookError> {
         let _lock = self.locked()?;
-        let path = self.dir.join("last-failure");
         let text = format!("{} {why}\n", now.strftime("%Y-%m-%dT%H:%M:%SZ"));
-        fs::write(&path, text).map_err(|e| io("write", &path, e))
+        self.write(&self.dir.join("last-failure"), text.as_bytes())
     }
 
     /// Returns why nothing could be started the last time that happened.

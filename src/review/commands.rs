@@ -189,7 +189,10 @@ impl Order<'_, '_> {
             Command::Accept { .. } if entry.finding.severity == Severity::P1 && !may => {
                 Err("a P1 is accepted only by an account that `gate.regrade` allows".to_owned())
             }
-            Command::Accept { reason } => self.accept(entry, reason, out),
+            Command::Accept { reason } => {
+                self.accept(entry, reason, out);
+                Ok(())
+            }
             Command::Retry => {
                 if self.retry(entry, out) {
                     summary.restart_rounds();
@@ -244,15 +247,14 @@ impl Order<'_, '_> {
         out.tell(entry, What::Graded);
     }
 
-    fn accept(&self, entry: &mut Entry, reason: String, out: &mut Absorbed) -> Result<(), String> {
+    fn accept(&self, entry: &mut Entry, reason: String, out: &mut Absorbed) {
         let because = if reason.is_empty() { "accepted as it is".to_owned() } else { reason };
         let why = format!("{} accepts it: {because}", self.by.login);
         let proof = Proof::Person { by: self.by.login.clone(), because };
         if entry.settle(Status::Withdrawn, proof, why, self.view.at, self.view.round) {
             out.tell(entry, What::Settled(Status::Withdrawn));
-            return Ok(());
         }
-        Err(format!("it is {} already", entry.finding.status))
+        // What is settled already is accepted as it is.
     }
 
     /// Gives a finding another try. Returns whether anything was tried before: a command older than that says nothing.

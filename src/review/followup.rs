@@ -25,22 +25,29 @@ pub struct PlanView {
     pub title: String,
     /// Pull request, for example `o/r#7`.
     pub pr: String,
-    /// The finding.
+    /// The findings it is for: several where one answer serves them all.
+    pub findings: Vec<PlanFinding>,
+    /// Why it is not done in this pull request.
+    pub why: String,
+    /// The first steps.
+    pub steps: Vec<String>,
+}
+
+/// A finding as its plan names it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlanFinding {
+    /// Identity.
     pub id: String,
-    /// The finding's title as a link to it.
-    pub finding: String,
+    /// Its title as a link to it.
+    pub link: String,
     /// Its severity.
     pub severity: String,
     /// Who made it.
     pub author: String,
     /// File and line, where it has one.
     pub place: Option<String>,
-    /// Why it is not done in this pull request.
-    pub why: String,
     /// What the reviewer said, line by line.
     pub said: Vec<String>,
-    /// The first steps.
-    pub steps: Vec<String>,
 }
 
 /// Returns the findings whose plan is still to be written.
@@ -71,27 +78,33 @@ pub fn one_plan(one: &Pending, other: &Pending) -> bool {
     one.plan.is_some() && one.plan == other.plan && one.reason == other.reason
 }
 
-/// Builds what the template is rendered from. Without a draft the plan is made from the finding itself.
-pub fn view(entry: &Entry, pending: &Pending, pr: &PrRecord) -> PlanView {
+/// Builds what the template is rendered from. Without a draft the plan is made from the first finding itself.
+pub fn view(first: &Entry, others: &[&Entry], pending: &Pending, pr: &PrRecord) -> PlanView {
+    let made = || PlanDraft { title: first.finding.title.clone(), steps: Vec::new() };
+    let draft = pending.plan.clone().unwrap_or_else(made);
+    let steps = if draft.steps.is_empty() { first_steps(first) } else { draft.steps };
+    PlanView {
+        title: link_text(&draft.title, 120),
+        pr: pr.at().to_string(),
+        findings: std::iter::once(first).chain(others.iter().copied()).map(finding).collect(),
+        why: disarm(&pending.reason),
+        steps: steps.iter().map(|step| one_line(step)).collect(),
+    }
+}
+
+fn finding(entry: &Entry) -> PlanFinding {
     let finding = &entry.finding;
-    let draft = pending.plan.clone().unwrap_or_else(|| PlanDraft { title: finding.title.clone(), steps: Vec::new() });
-    let steps = if draft.steps.is_empty() { first_steps(entry) } else { draft.steps };
     let place = finding.path.as_deref().map(|path| {
         let line = finding.line.map_or_else(String::new, |line| format!(":{line}"));
         one_line(&format!("{path}{line}")).replace('`', "'")
     });
-    let said = disarm(&cut(&entry.text, MAX_SAID));
-    PlanView {
-        title: link_text(&draft.title, 120),
-        pr: pr.at().to_string(),
+    PlanFinding {
         id: finding.id.to_string(),
-        finding: link(&finding.title, &finding.url),
+        link: link(&finding.title, &finding.url),
         severity: finding.severity.to_string(),
         author: link_text(finding.author.as_str(), 60),
         place,
-        why: disarm(&pending.reason),
-        said: said.lines().map(str::to_owned).collect(),
-        steps: steps.iter().map(|step| one_line(step)).collect(),
+        said: disarm(&cut(&entry.text, MAX_SAID)).lines().map(str::to_owned).collect(),
     }
 }
 
@@ -205,19 +218,21 @@ mod tests {
     fn r15_a_plan_holds_finding_link_why_and_first_steps() {
         let mut entry = sample::entry("c1", Severity::P2);
         entry.text = "Ping @codex <!-- pushback:1 x --> and fix #12".into();
-        let view = view(&entry, &plan("Cache | the parser"), &sample::summary(vec![]).pr);
+        let other = sample::entry("c2", Severity::P2);
+        let view = view(&entry, &[&other], &plan("Cache | the parser"), &sample::summary(vec![]).pr);
         assert_eq!(view.title, "Cache / the parser");
-        assert!(view.finding.contains("](https://github.com/o/r/pull/7#x1)"), "{}", view.finding);
-        assert_eq!(view.place.as_deref(), Some("src/a.rs:10"));
-        assert_eq!(view.steps, ["Measure it"]);
-        let said = view.said.join("\n");
+        let one = &view.findings[0];
+        assert!(one.link.contains("](https://github.com/o/r/pull/7#x1)"), "{}", one.link);
+        assert_eq!(one.place.as_deref(), Some("src/a.rs:10"));
+        assert_eq!((view.findings[1].id.as_str(), view.steps.as_slice()), ("c2", &["Measure it".to_owned()][..]));
+        let said = one.said.join("\n");
         assert!(!said.contains('@') && !said.contains("<!--") && !said.contains("#12"), "{said}");
     }
 
     #[test]
     fn r15_a_person_needs_no_draft() {
         let entry = sample::entry("c1", Severity::P2);
-        let view = view(&entry, &sample::pending(Verb::Defer, "later"), &sample::summary(vec![]).pr);
+        let view = view(&entry, &[], &sample::pending(Verb::Defer, "later"), &sample::summary(vec![]).pr);
         assert_eq!((view.title.as_str(), view.steps.len()), ("Reject empty input c1", 3));
     }
 

@@ -836,3 +836,29 @@ fn what_is_no_repository_is_said_in_one_sentence() {
     let error = GitWorktree::open_using("/nowhere/git", &dir).err().expect("no git").to_string();
     assert!(error.contains("git could not be run"), "{error}");
 }
+
+#[test]
+fn r15_a_plan_is_never_written_over_something_or_out_of_the_worktree() {
+    everywhere(|scene| {
+        let tree = scene.open();
+        let check = |name: &str, text: &str, expected: bool| {
+            assert_eq!(tree.write_new(&path(name), text).expect("asked"), expected, "{name}");
+        };
+        check("wiki/plans/a.md", "one\n", true);
+        assert_eq!(std::fs::read_to_string(scene.work.join("wiki/plans/a.md")).expect("written"), "one\n");
+        check("wiki/plans/a.md", "one\n", true);
+        check("wiki/plans/a.md", "two\n", false);
+        check("wiki/plans/a.md/b.md", "two\n", false);
+        check("wiki/plans", "two\n", false);
+        check(".pushback/a.md", "two\n", false);
+        let outside = scene.work.parent().expect("a parent").join("outside");
+        std::fs::create_dir_all(&outside).expect("a folder");
+        symlink(&outside, scene.work.join("linked")).expect("a link");
+        symlink(outside.join("target.md"), scene.work.join("wiki/plans/dangling.md")).expect("a link");
+        check("linked/a.md", "two\n", false);
+        check("wiki/plans/dangling.md", "two\n", false);
+        assert_eq!(std::fs::read_dir(&outside).expect("a folder").count(), 0, "nothing is written through a link");
+        let facts = tree.commit(&[path("wiki/plans/a.md")], "A plan").expect("commits");
+        assert_eq!(tree.file_at(&facts, &path("wiki/plans/a.md")).expect("reads").as_deref(), Some(&b"one\n"[..]));
+    });
+}

@@ -298,6 +298,52 @@ fn a_push_to_an_address_is_waited_for() {
 }
 
 #[test]
+fn where_there_is_no_desktop_the_terminal_of_the_push_is_told() {
+    let hooked = Hooked::new(&newest_git(), reviewed);
+    hooked.commit("one");
+    let (done, seen) = (hooked.root.join("done"), hooked.root.join("typescript"));
+    let line = format!("git push -q origin feature; while [ ! -e '{done}' ]; do sleep 0.05; done");
+    let mut terminal = Command::new("script");
+    terminal.args(["-qefc", &line, seen.as_str()]).current_dir(&hooked.work).env_clear().envs(&hooked.env);
+    let terminal = terminal.stdin(Stdio::null()).stdout(Stdio::null()).spawn();
+    let mut terminal = terminal.expect("`script`, of util-linux or bsdutils, makes a terminal");
+    until("a run starts", || !hooked.started().is_empty());
+    let (_, log) = hooked.ended();
+    std::fs::write(&done, "").expect("a file");
+    terminal.wait().expect("ends");
+    let seen = std::fs::read_to_string(&seen).expect("what was shown");
+    assert!(log.contains("told in the terminal"), "{log}\n{seen}");
+    assert!(seen.contains("\u{7}octo/pay#7: 1 P1 and 0 P2 open; the reviewers have finished"), "{seen}");
+}
+
+#[test]
+fn without_a_log_of_the_ref_the_words_of_the_caller_decide() {
+    for git in gits() {
+        let hooked = Hooked::new(&git, unanswered);
+        hooked.git(&["config", "core.logAllRefUpdates", "false"]);
+        std::fs::remove_dir_all(hooked.root.join("pay/.git/logs")).expect("removes");
+        hooked.git_in(&hooked.bare, &["branch", "other", "main"]);
+        hooked.git(&["fetch", "-q"]);
+        hooked.git(&["update-ref", "refs/remotes/origin/made-up", "HEAD"]);
+        assert_eq!(hooked.started(), Vec::<String>::new());
+        let sha = hooked.commit("one");
+        hooked.git(&["push", "-q", "origin", "feature"]);
+        assert_eq!(hooked.started(), [sha]);
+    }
+}
+
+#[test]
+fn fm_49_what_the_hook_keeps_is_for_its_owner_alone() {
+    let hooked = Hooked::new(&newest_git(), reviewed);
+    hooked.commit("one");
+    hooked.git(&["push", "-q", "origin", "feature"]);
+    hooked.started();
+    hooked.ended();
+    let find = Command::new("find").arg(hooked.root.join("pay/.git/pushback")).args(["-perm", "/077"]).output();
+    assert_eq!(String::from_utf8_lossy(&find.expect("find").stdout), "");
+}
+
+#[test]
 fn fm_44_a_branch_with_shell_characters_is_a_branch_like_others() {
     let hooked = Hooked::new(&newest_git(), unanswered);
     let name = "a$(touch${IFS}x);`id`'\"&|%n";

@@ -153,3 +153,31 @@ fn a_template_of_the_user_is_taken_and_its_mistakes_are_named() {
     std::fs::remove_file(path.join(FIX)).unwrap();
     assert_eq!(Prompts::new(Some(path.to_owned())).fix(&view).unwrap(), rendered(&view));
 }
+
+#[test]
+fn r15_a_plan_holds_finding_link_why_and_first_steps() {
+    use pushback::ports::Plans as _;
+    use pushback::review::followup::{PlanFinding, PlanView};
+    let finding = |id: &str, place: Option<&str>| PlanFinding {
+        id: id.to_owned(),
+        link: format!("[Quote the items](https://github.com/o/r/pull/7#{id})"),
+        severity: "P2".to_owned(),
+        author: "coderabbitai".to_owned(),
+        place: place.map(str::to_owned),
+        said: vec![
+            "`for item in $items` hands every word on its own.".to_owned(),
+            String::new(),
+            "Quote it.".to_owned(),
+        ],
+    };
+    let view = PlanView {
+        title: "Quote the items".to_owned(),
+        pr: "o/r#7".to_owned(),
+        findings: vec![finding("c12", Some("src/pay.sh:7")), finding("r5.1", None)],
+        why: "The callers are changed in the next pull request.".to_owned(),
+        steps: vec!["List the callers".to_owned(), "Quote `items`".to_owned()],
+    };
+    insta::assert_snapshot!(Prompts::default().plan(&view).unwrap());
+    let bad = PlanView { findings: Vec::new(), ..view };
+    assert!(Prompts::default().plan(&bad).is_ok());
+}

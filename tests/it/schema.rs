@@ -44,7 +44,8 @@ fn story_of(plan: &mut Plan) {
 #[test]
 fn every_answer_fits_its_schema() {
     let scene = Scene::new(story_of);
-    let calls: [(&str, &[&str]); 8] = [
+    let calls: [(&str, &[&str]); 9] = [
+        ("hook", &["hook", "status"]),
         ("status", &["status"]),
         ("run", &["run", "--dry-run"]),
         ("gate", &["gate"]),
@@ -66,6 +67,7 @@ fn every_answer_fits_its_schema() {
     fits("resolve", &ask(&[&answer[..], &["--dry-run"]].concat()));
     fits("resolve", &ask(&answer));
     fits("run", &ask(&["run", "--wait", "20s"]));
+    fits("next", &ask(&["next"]));
     fits("status", &ask(&["status"]));
     let status = ask(&["status"]);
     let id = status["findings"][0]["id"].as_str().expect("a finding").to_owned();

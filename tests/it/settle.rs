@@ -240,6 +240,23 @@ fn fc_34_a_force_push_that_drops_our_commit_is_a_persons_business() {
 }
 
 #[test]
+fn fc_34_a_persons_revert_is_not_undone() {
+    let scene = fixed_p1();
+    scene.git(&["revert", "--no-edit", "HEAD"]);
+    scene.git(&["push", "-q", "origin", "feature"]);
+    let revert = scene.remote_head();
+    scene.run(&RUN).ends(14, &[&format!("was removed by commit {}", &revert[..10])]);
+    scene.write("notes.txt", "formatting only\n");
+    scene.git(&["add", "-A"]);
+    scene.git(&["commit", "-q", "-m", "Another commit"]);
+    scene.git(&["push", "-q", "origin", "feature"]);
+    scene.run(&RUN).ends(14, &[]);
+    assert_eq!(scene.editor_rounds(), 1, "neither the finding nor its copy is sent again");
+    assert!(scene.git_in(&scene.bare, &["show", "feature:src/pay.sh"]).contains("rate=0"));
+    scene.is_sound();
+}
+
+#[test]
 fn fc_34_a_rebase_that_keeps_our_change_keeps_it_fixed() {
     let scene = fixed_p1();
     let ours = scene.git(&["rev-parse", "HEAD"]);

@@ -69,7 +69,7 @@ const OBJECTS: &[(&str, &str, &str)] = &[
         "The finding that `next` is about, with all that is known of it.",
         "id:id severity:severity decided_by:decided_by rule:rule? author:s author_kind:kind channel:channel path:s? line:i? \
          side:side? status:finding_status needs_person:b title:s url:s attempts:i previous:[id] why:s body:s hunk:s \
-         thread:[said] history:[move] code:s also:[id] may:[verb]",
+         code:s thread:[said] history:[move] also:[id] may:[verb]",
     ),
     ("answer", "One answer and how far it is.", "id:id decision:verb state:s status:finding_status why:s"),
     ("rule", "The rule that decided.", "file:s name:s matched:s"),
@@ -156,6 +156,7 @@ const FORMATS: &[(&str, &str, &[&str])] = &[
         ],
     ),
     ("trust", "`pushback trust --json`", &[ENVELOPE, "path:s hash:s trusted:b ignored:[s]"]),
+    ("hook", "`pushback hook ... --json`", &[".", ENVELOPE, "hook:any"]),
     ("error", "Any command with `--json` that ends without an answer", &[ENVELOPE]),
     (
         "classify",

@@ -686,6 +686,24 @@ fn r05_levels_told_elsewhere_grade_inline_findings_and_reopen() {
 }
 
 #[test]
+fn r15_a_finding_on_our_own_plan_is_a_p3() {
+    let check = |path: &str, expected: Severity| {
+        let (mut summary, mut scene) = (summary(), Scene::new());
+        scene.inline(1, "codex", 4, found(Severity::P2, "Guard the list"));
+        scene.inline(2, "codex", 4, found(Severity::P1, "Say more"));
+        let comment = scene.obs.comments.iter_mut().find(|c| c.id == 2).expect("the comment");
+        comment.anchor.as_mut().expect("an anchor").path = path.to_owned();
+        scene.absorb(&mut summary);
+        scene.absorb(&mut summary);
+        assert_eq!(get(&summary, "c2").finding.severity, expected, "{path}");
+    };
+    check("wiki/plans/pr7-c1-guard-the-list.md", Severity::P3);
+    check("wiki/plans/pr7-c99-guard-the-list.md", Severity::P1);
+    check("wiki/plans/pr8-c1-guard-the-list.md", Severity::P1);
+    check("wiki/plans/other.md", Severity::P1);
+}
+
+#[test]
 fn r06_a_persons_regrade_stays() {
     let (mut summary, mut scene) = (summary(), Scene::new());
     scene.inline(1, "codex", 4, found(Severity::P1, GUARD));

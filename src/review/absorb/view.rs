@@ -24,7 +24,6 @@ pub(in crate::review) struct View<'a> {
     pub(in crate::review) threads: BTreeMap<u64, Vec<(&'a Comment, &'a Note)>>,
     pub(super) levels: BTreeMap<u64, (&'a str, Severity)>,
     plans: BTreeSet<String>,
-    known: BTreeSet<FindingId>,
     pr: PrNumber,
 }
 
@@ -48,7 +47,6 @@ impl<'a> View<'a> {
             threads: BTreeMap::new(),
             levels: BTreeMap::new(),
             plans: summary.comments.values().filter_map(own_plan).collect(),
-            known: summary.comments.keys().copied().collect(),
             pr: summary.pr.number,
         };
         for (comment, note) in view.in_order() {
@@ -125,7 +123,7 @@ impl<'a> View<'a> {
     /// Tells whether a file is a follow-up plan of ours (R15): by what is remembered, or by its name.
     pub(super) fn is_plan(&self, path: &str) -> bool {
         let dir = &self.seen.policy.followup_dir;
-        self.plans.contains(path) || followup::is_plan(path, dir, self.pr, |id| self.known.contains(&id))
+        self.plans.contains(path) || followup::is_plan(path, dir, self.pr, |id| self.comment(id).is_some())
     }
 
     pub(super) fn head(&self) -> &Sha {

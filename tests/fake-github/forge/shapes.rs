@@ -106,13 +106,23 @@ const LINES: &str = "side:s line:n? original_line:n? start_line:n? original_star
 
 /// Keys of each answer: `name:type` with n number, s string, b boolean, o object, a list; `?` nullable; `~` may be absent.
 const SHAPES: &[(&str, &[&str])] = &[
-    ("user", &["login:s id:n node_id:s type:s site_admin:b avatar_url:s url:s html_url:s user_view_type:s"]),
+    (
+        "user",
+        &[
+            "login:s id:n node_id:s type:s site_admin:b avatar_url:s url:s html_url:s user_view_type:s",
+            "name:s? company:s? blog:s? location:s? email:s? hireable:b? bio:s? public_repos:n public_gists:n followers:n \
+             following:n created_at:s updated_at:s",
+        ],
+    ),
     ("rates", &["resources:o rate:o"]),
     (
         "repo",
         &[
             "id:n node_id:s name:s full_name:s private:b owner:o? html_url:s url:s fork:b default_branch:s archived:b disabled:b \
            description:s? visibility:s clone_url:s ~permissions:o",
+            "homepage:s? language:s? license:o? size:n stargazers_count:n watchers:n watchers_count:n network_count:n \
+             subscribers_count:n forks:n forks_count:n open_issues:n open_issues_count:n has_downloads:b has_issues:b \
+             has_projects:b has_wiki:b has_pages:b has_discussions:b pushed_at:s created_at:s updated_at:s",
         ],
     ),
     ("pull", &[PULL]),

@@ -344,7 +344,8 @@ pub(crate) struct SimPlans;
 
 impl Plans for SimPlans {
     fn plan(&self, view: &PlanView) -> Result<String, String> {
-        Ok(format!("# {}\n\n{}\n\n{}\n", view.title, view.finding, view.steps.join("\n")))
+        let ids: Vec<&str> = view.findings.iter().map(|finding| finding.id.as_str()).collect();
+        Ok(format!("# {}\n\n{}\n\n{}\n", view.title, ids.join(" "), view.steps.join("\n")))
     }
 }
 

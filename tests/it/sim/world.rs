@@ -218,10 +218,13 @@ impl World {
         }
     }
 
-    /// Somebody deletes `summary.json`, or goes on at another machine.
+    /// Somebody goes on at another machine: a fresh clone, no `summary.json`.
     pub(crate) fn lose_state(&mut self) {
         self.log.push("== state lost".to_owned());
         self.state = None;
+        let remote = self.repo.remote.clone();
+        self.repo.files = self.repo.at(&remote).clone();
+        self.repo.head = remote;
         // What is not remembered may be sent once more.
         self.briefs.iter_mut().for_each(|(_, excused)| *excused = true);
     }

@@ -120,6 +120,12 @@ fn installed(cx: &Context) -> Result<Report, Failure> {
         let lines: Vec<String> = Event::ALL.iter().map(would).collect();
         return Ok(Report { json: json!({ "planned": lines }), lines, next: "pushback hook install" });
     }
+    if method == Method::Config {
+        let failed = |error: std::io::Error| {
+            Failure::new(Kind::Internal, format!("could not create {dir}: {error}"), "make the folder writable")
+        };
+        crate::process::runs::private(&dir).map_err(failed)?;
+    }
     let mut lines = Vec::new();
     for event in Event::ALL {
         let script = script_for(event, common, &facts)?;
