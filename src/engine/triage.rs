@@ -337,6 +337,7 @@ impl Desk<'_> {
         summary.drafts.retain(|id, _| kept.contains(id));
         self.save(summary)?;
         let (survey, stopped) = resolve::post_all(self.ports, self.setup, self.held, summary, survey)?;
+        notes.extend(not_obeyed(summary, &outcome));
         let plans = !crate::review::followup::unwritten(summary).is_empty();
         let fixes = if stopped.is_some() { Vec::new() } else { outcome.fixes };
         Ok(TriageEnd { survey, posted: true, stopped, fixes, plans, notes })
@@ -373,6 +374,23 @@ impl Desk<'_> {
             entry.pending = None;
         }
     }
+}
+
+/// Says which commands were posted and not obeyed: not every account may give every command.
+fn not_obeyed(summary: &Summary, outcome: &Outcome) -> Vec<String> {
+    let mut notes = Vec::new();
+    for (id, text) in &outcome.commands {
+        let item = summary.outbox.iter().rev().find(|item| item.findings.contains(id) && item.body == *text);
+        let Some(comment) = item.and_then(|item| item.comment_id) else { continue };
+        let record = summary.commands.iter().find(|record| record.comment == comment);
+        let why = match record.map(|record| &record.refused) {
+            Some(None) => continue,
+            Some(Some(why)) => why.clone(),
+            None => "the account may not give commands here".to_owned(),
+        };
+        notes.push(format!("{id}: `{text}` is posted and was not obeyed: {why}"));
+    }
+    notes
 }
 
 fn said(id: FindingId, choice: &Choice) -> Option<Said> {

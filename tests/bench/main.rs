@@ -88,10 +88,11 @@ fn main() {
     }
     let wanted = |word: &str| only.as_deref().is_none_or(|only| only == word);
     let mut table = Table::default();
-    let parts: [Part; 8] = [
+    let parts: [Part; 9] = [
         ("start", start_up),
         ("hundred", hundred),
         ("many", many),
+        ("next", next_thing),
         ("round", one_round),
         ("wait", waiting),
         ("text", text::classify),
@@ -235,6 +236,20 @@ fn many(pushback: &Path, table: &mut Table) {
             Some(lists <= 3),
         );
     }
+}
+
+/// The next thing from a young reading: nothing is asked of the forge.
+fn next_thing(pushback: &Path, table: &mut Table) {
+    let world = World::new(pushback, 100, 0, "");
+    let fresh = world.pushback(&["next", "--json"]);
+    fresh.median(1, &world.log, || {}, looked);
+    let seen = world.forge.log().len();
+    let cached = world.pushback(&["next", "--json", "--max-age", "1h"]);
+    let took = cached.median(21, &world.log, || {}, looked);
+    let asked = world.since(seen).len();
+    let measured = format!("{:.1} ms, {asked} requests", ms(took.wall));
+    let met = ms(took.wall) < 15.0 && asked == 0;
+    table.add("`next --json` from a young reading, 100 comments", "below 15 ms", measured, Some(met));
 }
 
 /// One round with an editor that does nothing.

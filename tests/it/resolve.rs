@@ -234,6 +234,16 @@ fn r23_a_write_that_fails_is_remembered_and_made_up_for() {
 }
 
 #[test]
+fn nothing_is_answered_on_a_pull_request_that_has_ended() {
+    let scene = Scene::new(story_of);
+    let p2 = id(&scene, "Quote the list");
+    scene.forge.act(json!({ "pull": { "merged_by": "ann" } }));
+    let args = ["resolve", "--pr", "7", &p2, "argue", "--reason", REASON];
+    scene.run(&args).ends(2, &["is merged", "nothing left to answer"]);
+    assert_eq!(scene.writes(), Vec::<String>::new());
+}
+
+#[test]
 fn the_json_of_an_answer_has_every_key() {
     let scene = Scene::new(story_of);
     let p2 = id(&scene, "Quote the list");

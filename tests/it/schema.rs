@@ -60,9 +60,12 @@ fn every_answer_fits_its_schema() {
         fits(name, &ask(args));
     }
     fits("next", &ask(&["next"]));
-    let all = ask(&["status"])["findings"].as_array().cloned().unwrap_or_default();
-    let p2 = all.iter().find(|finding| finding["severity"] == "P2").and_then(|f| f["id"].as_str()).expect("a P2");
-    fits("resolve", &ask(&["resolve", p2, "argue", "--reason", REASON, "--dry-run"]));
+    fits("next", &ask(&["next", "--max-age", "10m"]));
+    let open = ask(&["status"])["findings"].as_array().cloned().unwrap_or_default();
+    let p2 = open.iter().find(|finding| finding["severity"] == "P2").and_then(|f| f["id"].as_str()).expect("a P2");
+    let answer = ["resolve", p2, "argue", "--reason", REASON];
+    fits("resolve", &ask(&[&answer[..], &["--dry-run"]].concat()));
+    fits("resolve", &ask(&answer));
     fits("run", &ask(&["run", "--wait", "20s"]));
     fits("next", &ask(&["next"]));
     fits("status", &ask(&["status"]));

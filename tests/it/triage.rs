@@ -273,3 +273,25 @@ fn r23_killed_after_a_command_left_nothing_is_said_twice() {
     assert_eq!(comments.iter().filter(|c| c["body"] == "/pushback accept").count(), 1);
     scene.is_sound();
 }
+
+#[test]
+fn r15_a_follow_up_is_planned_committed_and_linked_and_what_was_not_chosen_is_left_alone() {
+    let scene = Scene::new(story_of);
+    let mut tty = Tty::start(&scene, &["triage"], &[]);
+    tty.sees("leave (").types(DOWN).types(ENTER).sees("2/4 P2").sees("o follow-up").sees("q list").types("o");
+    tty.sees("Why not in this pull request").types(REASON).types(ENTER);
+    tty.sees("Title of the plan").types(ENTER).sees("Its first step").types(ENTER);
+    tty.sees("3/4").sees("q list").types("q").sees("1 decided").sees("[follow-up]").sees("leave (");
+    tty.types("\u{1b}[B\u{1b}[B\u{1b}[B").types(ENTER);
+    tty.sees("== write and commit the follow-up plan of").sees("Do all of this?").types("y");
+    let code = tty.ends();
+    let log = plain(&tty.log);
+    let statuses = scene.statuses();
+    assert_eq!(statuses["Quote the list of items."], "P2 deferred", "{code}: {log}");
+    assert_eq!(statuses[P1], "P1 open", "it was not chosen");
+    assert_eq!(scene.editor_rounds(), 0, "{log}");
+    assert!(scene.git(&["ls-tree", "-r", "--name-only", "HEAD"]).contains("wiki/plans/"), "{log}");
+    assert_eq!(scene.remote_head(), scene.git(&["rev-parse", "HEAD"]), "the plan is pushed");
+    assert_eq!(drafts(&scene), 0);
+    scene.is_sound();
+}

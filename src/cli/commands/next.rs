@@ -123,7 +123,7 @@ fn answer(cx: &Context, summary: &Summary, glance: &Glance, local: Local, thing:
     let group: Vec<&Entry> =
         thing.finding.iter().chain(&thing.also).filter_map(|id| summary.comments.get(id)).collect();
     let may = compose::may(&group);
-    let commands = commands(cx, summary, thing, entry, &may, local);
+    let commands = Ways { cx, summary, thing, entry, may: &may, local }.commands();
     let finding = entry.map(|entry| {
         let around = glance.around.get(&entry.finding.id).cloned().unwrap_or_default();
         FindingView::of(entry, around, &thing.also, &may)
@@ -171,65 +171,71 @@ fn retry_after(thing: &Next, now: Timestamp) -> Option<u64> {
     })
 }
 
-/// The commands that go on from here, the likeliest first; placeholders are in capitals.
-fn commands(
-    cx: &Context,
-    summary: &Summary,
-    thing: &Next,
-    entry: Option<&Entry>,
-    may: &[Verb],
+/// What the commands that go on from here depend on.
+struct Ways<'a> {
+    cx: &'a Context,
+    summary: &'a Summary,
+    thing: &'a Next,
+    entry: Option<&'a Entry>,
+    may: &'a [Verb],
     local: Local,
-) -> Vec<(&'static str, String)> {
-    let flags = passed_on(cx);
-    let ours = |words: &str| format!("pushback{flags} {words}");
-    let mut list = Vec::new();
-    match (thing.action, entry) {
-        (Action::Fix, Some(entry)) => {
-            let ids: Vec<String> =
-                std::iter::once(&entry.finding.id).chain(&thing.also).map(ToString::to_string).collect();
-            let ids = ids.join(" ");
-            for verb in may {
-                let rest = match verb {
-                    Verb::Fix => "--commit SHA",
-                    Verb::Argue | Verb::Answer => "--reason TEXT",
-                    Verb::Stale => "",
-                    Verb::Defer => "--reason TEXT --plan-title TITLE --step STEP",
-                };
-                list.push((verb.as_str(), ours(format!("resolve {ids} {} {rest}", verb.as_str()).trim_end())));
+}
+
+impl Ways<'_> {
+    /// The commands, the likeliest first; placeholders are in capitals.
+    fn commands(&self) -> Vec<(&'static str, String)> {
+        let Self { cx, summary, thing, entry, may, local } = *self;
+        let flags = passed_on(cx);
+        let ours = |words: &str| format!("pushback{flags} {words}");
+        let mut list = Vec::new();
+        match (thing.action, entry) {
+            (Action::Fix, Some(entry)) => {
+                let ids: Vec<String> =
+                    std::iter::once(&entry.finding.id).chain(&thing.also).map(ToString::to_string).collect();
+                let ids = ids.join(" ");
+                for verb in may {
+                    let rest = match verb {
+                        Verb::Fix => "--commit SHA",
+                        Verb::Argue | Verb::Answer => "--reason TEXT",
+                        Verb::Stale => "",
+                        Verb::Defer => "--reason TEXT --plan-title TITLE --step STEP",
+                    };
+                    list.push((verb.as_str(), ours(format!("resolve {ids} {} {rest}", verb.as_str()).trim_end())));
+                }
+                list.push(("show", ours(&format!("show {}", entry.finding.id))));
+                if matches!(local, Local::Behind | Local::Diverged) {
+                    list.push(("pull", "git pull --rebase".to_owned()));
+                }
             }
-            list.push(("show", ours(&format!("show {}", entry.finding.id))));
-            if matches!(local, Local::Behind | Local::Diverged) {
-                list.push(("pull", "git pull --rebase".to_owned()));
+            (Action::Push, _) => {
+                if local == Local::Diverged {
+                    list.push(("pull", "git pull --rebase".to_owned()));
+                }
+                let plans: Vec<String> = summary.comments.values().filter_map(next::uncommitted_plan).collect();
+                if !plans.is_empty() {
+                    let files = plans.join(" ");
+                    list.push(("commit", format!("git add {files} && git commit -m 'Plan follow-ups' -- {files}")));
+                }
+                list.push(("push", "git push".to_owned()));
             }
-        }
-        (Action::Push, _) => {
-            if local == Local::Diverged {
-                list.push(("pull", "git pull --rebase".to_owned()));
+            (Action::AskPerson, Some(entry)) => {
+                list.push(("triage", ours("triage")));
+                list.push(("show", ours(&format!("show {}", entry.finding.id))));
             }
-            let plans: Vec<String> = summary.comments.values().filter_map(next::uncommitted_plan).collect();
-            if !plans.is_empty() {
-                let files = plans.join(" ");
-                list.push(("commit", format!("git add {files} && git commit -m 'Plan follow-ups' -- {files}")));
+            (Action::AskPerson, None) => list.push(("status", ours("status"))),
+            (Action::Wait, _) if thing.unposted => list.push(("run", ours("run"))),
+            (Action::Wait, _) => {
+                list.push(("again", ours("next --json")));
+                list.push(("wait", ours("run --wait 30m")));
             }
-            list.push(("push", "git push".to_owned()));
+            (Action::Done, _) => {
+                list.push(("gate", ours("gate")));
+                list.push(("run", ours("run")));
+            }
+            (Action::Fix, None) => list.push(("status", ours("status"))),
         }
-        (Action::AskPerson, Some(entry)) => {
-            list.push(("triage", ours("triage")));
-            list.push(("show", ours(&format!("show {}", entry.finding.id))));
-        }
-        (Action::AskPerson, None) => list.push(("status", ours("status"))),
-        (Action::Wait, _) if thing.unposted => list.push(("run", ours("run"))),
-        (Action::Wait, _) => {
-            list.push(("again", ours("next --json")));
-            list.push(("wait", ours("run --wait 30m")));
-        }
-        (Action::Done, _) => {
-            list.push(("gate", ours("gate")));
-            list.push(("run", ours("run")));
-        }
-        (Action::Fix, None) => list.push(("status", ours("status"))),
+        list
     }
-    list
 }
 
 /// Flags of this call without which the next one would mean another pull request.

@@ -16,6 +16,7 @@ use crate::ports::{Event, Reporter, Store};
 use crate::report::json::{AnswerView, PlannedView, ResolveView};
 use crate::review::decision::{PlanDraft, Verb};
 use crate::review::ids::{FindingId, Sha};
+use crate::review::observation::PrState;
 use crate::review::outbox;
 use crate::review::summary::{Summary, WriteState};
 
@@ -25,6 +26,7 @@ const LONGEST: u64 = 64 * 1024;
 pub(super) fn run(cx: &Context, args: &ResolveArgs) -> Result<u8, Failure> {
     let reason = reason(args)?;
     let desk = look::desk(cx, "resolve")?;
+    may_answer(&desk)?;
     let commit = commit(&desk, args)?;
     let verifier = desk.verifier(cx)?;
     let ports = Ports {
@@ -43,9 +45,29 @@ pub(super) fn run(cx: &Context, args: &ResolveArgs) -> Result<u8, Failure> {
         let said = said(args, &summary, &reason, commit.as_ref())?;
         job.record(&mut summary, &survey, &said)?;
         rounds::plan(&setup, &mut summary, &survey);
-        return Ok(job.answer(&summary, &said, consent::planned(&summary, &survey.obs.pr.body), Vec::new(), 0));
+        let end = End { planned: consent::planned(&summary, &survey.obs.pr.body), ..End::default() };
+        return Ok(job.answer(&summary, &said, end));
     }
     job.now(&reason, commit.as_ref())
+}
+
+/// Nothing is answered on a pull request that has ended, or under an account that is not known: a copy could not be told
+/// from a first post.
+pub(super) fn may_answer(desk: &Desk) -> Result<(), Failure> {
+    let ended = match desk.obs.pr.state {
+        PrState::Open => None,
+        PrState::Merged => Some("merged"),
+        PrState::Closed => Some("closed"),
+    };
+    if let Some(ended) = ended {
+        return Err(Failure::usage(format!("{} is {ended}", desk.pr), "there is nothing left to answer"));
+    }
+    if desk.obs.account.is_none() {
+        let mend = "give the token the right to read its own user, or name the account in `trust.accounts`";
+        let why = "the account of the token could not be learned, so nothing can be posted";
+        return Err(Failure::new(Kind::Permission, why, mend));
+    }
+    Ok(())
 }
 
 fn reason(args: &ResolveArgs) -> Result<String, Failure> {
@@ -120,6 +142,15 @@ fn said(args: &ResolveArgs, summary: &Summary, reason: &str, commit: Option<&Sha
     Ok(all)
 }
 
+/// How it ended, for the answer.
+#[derive(Default)]
+struct End {
+    planned: Vec<PlannedView>,
+    notes: Vec<String>,
+    exit: u8,
+    retry_after_s: Option<u64>,
+}
+
 struct Job<'a> {
     cx: &'a Context,
     desk: &'a Desk,
@@ -143,7 +174,7 @@ impl Job<'_> {
         let recorded = self.record(&mut summary, &survey, &said);
         self.desk.store.save(&held, &summary)?;
         let drafts = recorded?;
-        let mut notes = Vec::new();
+        let (mut notes, mut retry) = (Vec::new(), None);
         let ids: Vec<FindingId> = said.iter().map(|one| one.id).collect();
         let files = resolve::write_plans(self.ports, self.setup, &mut summary, &ids)?;
         self.desk.store.save(&held, &summary)?;
@@ -157,11 +188,23 @@ impl Job<'_> {
             let (_, stopped) = resolve::post_all(self.ports, self.setup, &held, &mut summary, survey)?;
             if let Some(stopped) = stopped {
                 code = stop_code(&stopped);
+                retry = self.retry_after(&stopped);
                 notes.push(stop_words(&stopped));
             }
         }
         self.cx.printer.rest();
-        Ok(self.answer(&summary, &said, Vec::new(), notes, code))
+        Ok(self.answer(&summary, &said, End { planned: Vec::new(), notes, exit: code, retry_after_s: retry }))
+    }
+
+    /// Returns when time alone may have helped.
+    fn retry_after(&self, stopped: &Stopped) -> Option<u64> {
+        match stopped {
+            Stopped::Limited(until) => {
+                let wait = until.duration_since(self.cx.clock.now()).as_secs().max(1);
+                u64::try_from(wait).ok()
+            }
+            Stopped::NotSent(_) | Stopped::Forbidden(_) | Stopped::Interrupted => None,
+        }
     }
 
     /// Records the answers; says whether one of them is only a draft for a person.
@@ -198,7 +241,8 @@ impl Job<'_> {
         Ok(took.iter().any(|(_, took)| *took == Took::Draft))
     }
 
-    fn answer(&self, summary: &Summary, said: &[Said], planned: Vec<PlannedView>, notes: Vec<String>, exit: u8) -> u8 {
+    fn answer(&self, summary: &Summary, said: &[Said], end: End) -> u8 {
+        let End { planned, notes, exit, retry_after_s } = end;
         let dry = self.cx.global.dry_run;
         let answers: Vec<AnswerView> = said.iter().filter_map(|one| answer_view(summary, one, dry)).collect();
         if self.cx.global.json {
@@ -207,6 +251,7 @@ impl Job<'_> {
             let more = ResolveView { answers, findings, planned, notes };
             let mut whole = view::envelope("resolve", exit, summary, more);
             whole.next = "pushback next".to_owned();
+            whole.retry_after_s = retry_after_s;
             output::json(&whole);
             return exit;
         }

@@ -3,7 +3,7 @@
 use std::io::IsTerminal;
 use std::time::Duration;
 
-use super::{consent, run, view};
+use super::{consent, resolve, run, view};
 use crate::cli::failure::Failure;
 use crate::cli::look::Desk;
 use crate::cli::{Context, look, output};
@@ -31,6 +31,7 @@ pub(super) fn run(cx: &Context) -> Result<u8, Failure> {
         ));
     }
     let desk = look::desk(cx, "triage")?;
+    resolve::may_answer(&desk)?;
     let held = desk.store.lock()?;
     let (agent, verifier) = (desk.agent(cx)?, desk.verifier(cx)?);
     let ports = Ports {
