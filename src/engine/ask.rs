@@ -7,12 +7,12 @@ use super::{EngineError, Ports, Setup, verify};
 use crate::ports::{Forge, Worktree};
 use crate::review::followup;
 use crate::review::gate::{self, DescriptionReading, GateFacts, LocalHeads};
-use crate::review::ids::Sha;
+use crate::review::ids::{FindingId, Sha};
 use crate::review::next::Local;
 use crate::review::observation::PullRequest;
 use crate::review::reviewers::{Proofs, ReviewerFacts};
-use crate::review::step::{BlockState, RunFacts, Situation, Step, next_step, tests_at};
-use crate::review::summary::{Entry, Summary};
+use crate::review::step::{BlockState, RunFacts, Situation, Step, next_step, tests_at, unpushed};
+use crate::review::summary::{Entry, StopReason, Summary};
 use crate::review::verdict::Gate;
 use crate::review::{description, outbox};
 
@@ -139,5 +139,24 @@ pub fn would_do(setup: &Setup<'_>, summary: &Summary, survey: &Survey, local: &S
         Step::Ask(nudge) => format!("ask {} to look again", nudge.name),
         Step::Wait { what, .. } => format!("wait: {what}"),
         Step::Stop { reason, why, .. } => format!("stop, {}: {why}", reason.as_str()),
+    }
+}
+
+/// Leaves what was not chosen alone.
+pub(super) fn narrowed(only: Option<&[FindingId]>, step: Step, summary: &Summary, local: &Sha) -> Step {
+    let (Some(only), Step::Edit { findings, tests }) = (only, &step) else { return step };
+    let chosen: Vec<FindingId> = findings.iter().filter(|id| only.contains(id)).copied().collect();
+    let ours = unpushed(summary).any(|round| round.head_after.as_ref() == Some(local));
+    if !chosen.is_empty() || (*tests && ours) {
+        return Step::Edit { findings: chosen, tests: *tests };
+    }
+    if !followup::unwritten(summary).is_empty() {
+        return Step::Plan;
+    }
+    Step::Stop {
+        reason: StopReason::NeedsPerson,
+        why: "what was chosen is done; other findings are open".to_owned(),
+        remedy: "decide them with `pushback triage`, or let `pushback run` work on all".to_owned(),
+        person: false,
     }
 }

@@ -21,7 +21,7 @@ use crate::review::gate::LocalHeads;
 use crate::review::ids::{FindingId, Sha};
 use crate::review::observation::{Observation, PrState};
 use crate::review::outbox;
-use crate::review::step::{RunFacts, Situation, Step, next_step, unpushed};
+use crate::review::step::{RunFacts, Situation, Step, next_step};
 use crate::review::summary::{Entry, RoundOutcome, StopReason, Summary, VerifyState};
 
 /// Looks after our push at which the forge may still show the former head.
@@ -284,7 +284,8 @@ impl Run<'_> {
                 )));
             }
             let local = self.ports.tree.facts()?.head;
-            let step = self.narrowed(self.decide(summary, survey, &local), summary, &local);
+            let step =
+                super::ask::narrowed(self.only.as_deref(), self.decide(summary, survey, &local), summary, &local);
             tracing::debug!(?step, "next step");
             match self.perform(step, summary, survey, &local, &mut posted)? {
                 Some(next) => return Ok(next),
@@ -315,25 +316,6 @@ impl Run<'_> {
             run: &run,
             now: survey.obs.at,
         })
-    }
-
-    /// Leaves what was not chosen alone.
-    fn narrowed(&self, step: Step, summary: &Summary, local: &Sha) -> Step {
-        let (Some(only), Step::Edit { findings, tests }) = (&self.only, &step) else { return step };
-        let chosen: Vec<FindingId> = findings.iter().filter(|id| only.contains(id)).copied().collect();
-        let ours = unpushed(summary).any(|round| round.head_after.as_ref() == Some(local));
-        if !chosen.is_empty() || (*tests && ours) {
-            return Step::Edit { findings: chosen, tests: *tests };
-        }
-        if !followup_plans::unwritten(summary).is_empty() {
-            return Step::Plan;
-        }
-        Step::Stop {
-            reason: StopReason::NeedsPerson,
-            why: "what was chosen is done; other findings are open".to_owned(),
-            remedy: "decide them with `pushback triage`, or let `pushback run` work on all".to_owned(),
-            person: false,
-        }
     }
 
     fn perform(

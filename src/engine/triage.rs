@@ -1,18 +1,20 @@
 //! A person decides at the keyboard. Every choice is a draft in the state at once, so that leaving loses nothing; at the end
 //! everything that would be written is shown word for word and confirmed once. The caller holds the lock.
 
+mod shown;
+
+use shown::{exact, head, tried, whole};
+
 use super::resolve::{self, By, Said, Stopped, Took};
 use super::survey::{Survey, places_now};
 use super::{EngineError, Ports, Setup, briefing};
 use crate::ports::{Held, Prompter};
-use crate::review::brief::Around;
 use crate::review::decision::{PlanDraft, Verb};
-use crate::review::description;
 use crate::review::ids::FindingId;
 use crate::review::judge::PlaceNow;
 use crate::review::outbox;
 use crate::review::severity::Severity;
-use crate::review::summary::{Entry, OutboxItem, Summary, WriteKind, WriteState};
+use crate::review::summary::{Entry, Summary};
 use crate::review::triage::{self, Card, Choice, Kind, Outcome, Rights};
 
 /// Rows below the findings in the list.
@@ -416,95 +418,5 @@ fn with_text(choice: Choice, text: String) -> Choice {
         Choice::Accept { .. } => Choice::Accept { reason },
         Choice::Fix => Choice::Fix,
         Choice::Stale => Choice::Stale,
-    }
-}
-
-fn head(summary: &Summary, survey: &Survey, notes: &[String]) -> String {
-    let counts = summary.counts();
-    let mut text = format!(
-        "{}#{} at {}: {} P1, {} P2, {} P3, {} nit open, {} decided\n",
-        survey.obs.pr.at.slug,
-        survey.obs.pr.at.number,
-        survey.obs.pr.head.short(),
-        counts.p1,
-        counts.p2,
-        counts.p3,
-        counts.nit,
-        summary.drafts.len()
-    );
-    for note in notes {
-        text.push_str(&format!("! {note}\n"));
-    }
-    text
-}
-
-/// What rounds tried on a finding, one line each.
-fn tried(summary: &Summary, entry: &Entry) -> Vec<String> {
-    let own = |id: &FindingId| *id == entry.finding.id || entry.finding.previous.contains(id);
-    let rounds = summary.rounds.iter().filter(|round| round.sent.iter().any(own));
-    let mut lines: Vec<String> = rounds
-        .map(|round| {
-            let answer = round.decisions.iter().find(|decision| own(&decision.id));
-            let word = answer.map_or("no answer", |decision| decision.decision.as_str());
-            let commit = round.head_after.as_ref().map_or(String::new(), |sha| format!(", {}", sha.short()));
-            format!("round {}: {word}{commit} {}", round.n, round.why).trim_end().to_owned()
-        })
-        .collect();
-    lines.extend(entry.refused.iter().map(|why| format!("last answer refused: {why}")));
-    lines
-}
-
-/// Everything that is known of a finding.
-fn whole(entry: &Entry, around: &Around, tried: &[String]) -> String {
-    let thread: Vec<String> = around.thread.iter().map(|line| format!("{}: {}", line.author, line.text)).collect();
-    let parts = [
-        ("What was said", entry.text.clone()),
-        ("Code now", around.code.clone()),
-        ("The hunk as the reviewer saw it", around.hunk.clone()),
-        ("Thread", thread.join("\n")),
-        ("Tried", tried.join("\n")),
-    ];
-    let mut text = format!("{} {}\n{}\n", entry.finding.id, entry.finding.title, entry.finding.url);
-    for (title, body) in parts.iter().filter(|(_, body)| !body.trim().is_empty()) {
-        text.push_str(&format!("\n{title}\n{}\n", body.trim_end()));
-    }
-    text
-}
-
-/// Everything that would be written, word for word.
-fn exact(summary: &Summary, body: &str, outcome: &Outcome) -> String {
-    let mut text = String::new();
-    for item in summary.outbox.iter().filter(|item| item.state == WriteState::Planned) {
-        let ids: Vec<String> = item.findings.iter().map(ToString::to_string).collect();
-        text.push_str(&format!("== {} {}\n{}\n\n", item.kind.as_str(), ids.join(", "), words(summary, item, body)));
-    }
-    let ids = |ids: &[FindingId]| ids.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-    if !outcome.fixes.is_empty() {
-        text.push_str(&format!("== start the editor on {}; its commit is verified and pushed\n", ids(&outcome.fixes)));
-    }
-    let plans = crate::review::followup::unwritten(summary);
-    if !plans.is_empty() {
-        text.push_str(&format!("== write and commit the follow-up plan of {}; then link it\n", ids(&plans)));
-    }
-    if text.is_empty() {
-        text.push_str("nothing would be written\n");
-    }
-    text
-}
-
-fn words(summary: &Summary, item: &OutboxItem, body: &str) -> String {
-    match item.kind {
-        WriteKind::Describe => description::render_for(summary, body).unwrap_or_default(),
-        WriteKind::Argue
-        | WriteKind::Stale
-        | WriteKind::Defer
-        | WriteKind::Fixed
-        | WriteKind::Answer
-        | WriteKind::Request
-        | WriteKind::Review
-        | WriteKind::Resolve
-        | WriteKind::Command
-        | WriteKind::React
-        | WriteKind::Retract => item.body.clone(),
     }
 }
