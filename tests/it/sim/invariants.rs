@@ -217,6 +217,18 @@ pub(crate) fn check(world: &Shared, end: End<'_>, seed: u64) {
     no_lost_finding(&world, end, seed);
     settled_is_true(&world, end, seed);
     proofs_hold(&world, seed);
+    the_branch_is_sound(&world, seed);
+}
+
+/// What an editor must not do reaches no branch: rewritten history, dropped tests.
+fn the_branch_is_sound(world: &World, seed: u64) {
+    let repo = &world.repo;
+    assert!(!repo.at(&repo.remote).contains_key("dropped-a-test.txt"), "seed {seed}: a dropped test was pushed");
+    let mut at = Some(repo.remote.clone());
+    while let Some(commit) = at.and_then(|sha| repo.commits.get(&sha)) {
+        assert!(commit.message != "history made nicer", "seed {seed}: rewritten history was pushed");
+        at = commit.parent.clone();
+    }
 }
 
 /// A person brings his clone up to date.

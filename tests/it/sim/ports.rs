@@ -187,7 +187,8 @@ fn effect(world: &mut World, write: &Write) -> Written {
     }
 }
 
-/// An editor with habits: it fixes, argues, half-fixes, does nothing, lies, crashes, is out of quota.
+/// An editor with habits: it fixes, argues, half-fixes, does nothing, lies, crashes, is out of quota, is slow, undoes
+/// earlier fixes, drops tests, rewrites history.
 pub(crate) struct SimAgent(pub(crate) Shared);
 
 fn report(outcome: AgentOutcome) -> AgentReport {
@@ -241,11 +242,43 @@ impl Agent for SimAgent {
             _ => serde_json::to_vec(&json!({"schema_version": 1, "decisions": decisions})).expect("JSON"),
         };
         world.decisions = Some(text);
+        let late = misbehave(&mut world, habit);
+        world.now += Duration::from_secs(late);
         drop(world);
         World::tick(&self.0, "edited");
-        let outcome = if habit < 8 { AgentOutcome::Crashed("exit code 1".into()) } else { AgentOutcome::Completed };
-        report(outcome)
+        let outcome = match habit {
+            ..8 => AgentOutcome::Crashed("exit code 1".into()),
+            8 => AgentOutcome::TimedOut("30m".into()),
+            _ => AgentOutcome::Completed,
+        };
+        AgentReport { seconds: 30 + late, ..report(outcome) }
     }
+}
+
+/// Does what nobody asked for; returns for how many seconds more it worked.
+fn misbehave(world: &mut World, habit: u64) -> u64 {
+    match habit {
+        8..11 => return 1_770,
+        11..14 => {
+            // Takes an earlier fix out again.
+            for content in world.repo.files.values_mut() {
+                let fixed = content.split("checked(").nth(1).and_then(|rest| rest.split(')').next());
+                if let Some(n) = fixed.map(str::to_owned) {
+                    *content = content.replace(&format!("checked({n}))"), &format!("DEFECT {n})"));
+                }
+            }
+        }
+        14 => drop(world.repo.files.insert("dropped-a-test.txt".into(), String::new())),
+        15..17 => {
+            let head = world.repo.head.clone();
+            if let Some(parent) = world.repo.commits[&head].parent.clone() {
+                let files = world.repo.at(&head).clone();
+                world.repo.head = world.repo.add(&parent, files, "history made nicer");
+            }
+        }
+        _ => {}
+    }
+    0
 }
 
 /// Removes the defect that a finding's text names.
@@ -274,7 +307,8 @@ impl Verifier for SimVerifier {
         };
         let red = files.get("spec.txt").is_some_and(|text| text.contains("RED"));
         let state = if red { VerifyState::Red } else { VerifyState::Green };
-        VerifyReport { state, why: "the spec test".into(), log: "log".into(), tests: Some(3), skipped: Some(0) }
+        let tests = if files.contains_key("dropped-a-test.txt") { 2 } else { 3 };
+        VerifyReport { state, why: "the spec test".into(), log: "log".into(), tests: Some(tests), skipped: Some(0) }
     }
 }
 
