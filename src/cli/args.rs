@@ -170,7 +170,7 @@ pub struct NextArgs {
 /// Options of `resolve`.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\
-`fix` is recorded as a claim and proved at the next reading: its commit is on the remote and touches the place. Every other
+`fix` is recorded as a claim and proved at the next reading: its commit is on the remote and touches the place. Every other \
 answer is judged and posted at once. Giving the same answer twice does nothing the second time.
 
 Examples:
