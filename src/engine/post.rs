@@ -100,15 +100,15 @@ fn tell(ports: &Ports<'_>, item: &OutboxItem, written: &Written) {
         WriteKind::Describe => "updated the description".to_owned(),
         WriteKind::Resolve => "resolved a thread".to_owned(),
         WriteKind::Request => "asked a reviewer to look again".to_owned(),
+        WriteKind::React => "put a 👍 on a command".to_owned(),
+        WriteKind::Retract => "deleted a second copy of a post".to_owned(),
         WriteKind::Argue
         | WriteKind::Stale
         | WriteKind::Defer
         | WriteKind::Fixed
         | WriteKind::Answer
         | WriteKind::Review
-        | WriteKind::Command
-        | WriteKind::React
-        | WriteKind::Retract => format!("posted: {}", item.kind.as_str()),
+        | WriteKind::Command => format!("posted: {}", item.kind.as_str()),
     };
     let ids: Vec<String> = item.findings.iter().map(ToString::to_string).collect();
     let what = if ids.is_empty() { what } else { format!("{what} ({})", ids.join(", ")) };

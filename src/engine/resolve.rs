@@ -183,7 +183,7 @@ fn claim(
         && ports.tree.is_ancestor(sha, made_on)? == Some(true)
     {
         return Ok(Err(format!(
-            "commit {} is older than the finding, which was made on {}",
+            "commit {} is no newer than the finding, which was made on {}: commit the fix first",
             sha.short(),
             made_on.short()
         )));

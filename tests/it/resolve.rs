@@ -100,7 +100,7 @@ fn r8_a_fix_is_a_claim_until_its_commit_is_on_the_remote() {
     let refused = |sha: &str, words: &[&str]| {
         scene.run(&["resolve", &p1, "fix", "--commit", sha]).ends(2, words);
     };
-    refused("HEAD", &["older than the finding"]);
+    refused("HEAD", &["no newer than the finding", "commit the fix first"]);
     let elsewhere = commit(&scene, "tmp=1", "tmp=2");
     refused(&elsewhere, &["touches neither src/pay.sh:3"]);
     let spaces = commit(&scene, "rate=0", "rate=0  ");

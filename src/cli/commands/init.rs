@@ -137,9 +137,10 @@ fn ask_forge(cx: &Context, found: &mut Found) -> Result<(), Failure> {
 
 fn summary(found: &Found) -> String {
     let or = |text: &Option<String>, none: &str| text.clone().unwrap_or_else(|| none.to_owned());
+    let no_pull = if found.base.is_some() { "none is open for this branch" } else { "not known" };
     let mut rows = vec![
         ("repository", or(&found.repository, "not known")),
-        ("pull request", or(&found.pull, "none is open for this branch")),
+        ("pull request", or(&found.pull, no_pull)),
         ("base", or(&found.base, "not known")),
     ];
     let tests: Vec<String> = found.tests.iter().map(|t| format!("{} ({})", t.command, t.because)).collect();

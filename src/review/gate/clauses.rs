@@ -140,7 +140,7 @@ pub(super) fn description(facts: &GateFacts<'_>) -> Clause {
         let reason = format!("not read back from the description: {}", unread.join(", "));
         return unknown(name, reason, "pushback run");
     }
-    holds(name, format!("{} reasons stand in the description", read.reasons.len()))
+    holds(name, format!("reasons that stand in the description: {}", read.reasons.len()))
 }
 
 pub(super) fn threads(facts: &GateFacts<'_>) -> Clause {
