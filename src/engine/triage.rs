@@ -12,9 +12,11 @@ use crate::ports::{Held, Prompter};
 use crate::review::decision::{PlanDraft, Verb};
 use crate::review::ids::FindingId;
 use crate::review::judge::PlaceNow;
+use crate::review::observation::Observation;
 use crate::review::outbox;
 use crate::review::severity::Severity;
-use crate::review::summary::{Entry, Summary};
+use crate::review::status::Status;
+use crate::review::summary::{Entry, Proof, Summary};
 use crate::review::triage::{self, Card, Choice, Kind, Outcome, Rights};
 
 /// Rows below the findings in the list.
@@ -353,7 +355,9 @@ impl Desk<'_> {
         outcome: &Outcome,
     ) -> Result<Vec<(FindingId, String)>, EngineError> {
         for (id, text) in &outcome.commands {
-            outbox::plan_command(summary, &survey.obs, *id, text);
+            if !accepted_here(summary, &survey.obs, *id, text) {
+                outbox::plan_command(summary, &survey.obs, *id, text);
+            }
         }
         let mut refused = Vec::new();
         for (id, choice) in &outcome.answers {
@@ -376,6 +380,18 @@ impl Desk<'_> {
             entry.pending = None;
         }
     }
+}
+
+/// Takes a person's word for a finding whose comment was deleted: there is no thread to say it in.
+fn accepted_here(summary: &mut Summary, obs: &Observation, id: FindingId, text: &str) -> bool {
+    let (by, round) = (summary.account.clone(), summary.round);
+    let Some((entry, by)) = summary.comments.get_mut(&id).filter(|entry| entry.orphaned()).zip(by) else {
+        return false;
+    };
+    let reason = text.trim_start_matches("/pushback accept").trim();
+    let because = if reason.is_empty() { "accepted at the keyboard".to_owned() } else { reason.to_owned() };
+    let why = format!("{by} accepts it: {because}");
+    entry.settle(Status::Withdrawn, Proof::Person { by, because }, why, obs.at, round)
 }
 
 /// Says which commands were posted and not obeyed: not every account may give every command.

@@ -121,7 +121,8 @@ impl Counts {
             p2: of(Severity::P2),
             p3: of(Severity::P3),
             nit: of(Severity::Nit),
-            needs_person: open.iter().filter(|finding| finding.needs_person).count(),
+            needs_person: open.iter().filter(|finding| finding.needs_person).count()
+                + summary.comments.values().filter(|entry| entry.orphaned()).count(),
             untrusted,
         }
     }

@@ -178,7 +178,7 @@ pub(super) fn relate(summary: &Summary, view: &View<'_>, near: &Near, new: &Entr
         .filter(|entry| !together(entry) && !same_carrier(entry, new) && written(view, entry) <= written(view, new))
         .copied()
         .collect();
-    if let Some(pred) = apart.iter().find(|pred| same_claim(pred, new)) {
+    if let Some(pred) = the_one(&apart, new) {
         return of_claim(summary, view, pred, new);
     }
     match apart.iter().find(|pred| pred.finding.status != Status::Open && related(pred, new)) {
@@ -187,6 +187,30 @@ pub(super) fn relate(summary: &Summary, view: &View<'_>, near: &Near, new: &Entr
         }
         Some(_) | None => Relation::Fresh,
     }
+}
+
+/// The finding that a new one repeats. Where several near it say the same and none stands right there, it is none of
+/// them: to take it for one of them would lose that one.
+fn the_one<'e>(apart: &[&'e Entry], new: &Entry) -> Option<&'e Entry> {
+    let mut fitting = apart.iter().filter(|pred| same_claim(pred, new));
+    let first = fitting.next()?;
+    let right_there = |pred: &&&Entry| same_identity(pred, new) || distance(pred, new) == Some(0);
+    let open = |pred: &&&Entry| pred.finding.status == Status::Open;
+    let others: Vec<&&Entry> = fitting.collect();
+    if right_there(&first) || !open(&first) || !others.iter().any(|other| open(&other)) {
+        return Some(first);
+    }
+    others.into_iter().find(|pred| right_there(pred)).copied()
+}
+
+/// Two comments on two lines of one commit, of one kind: what they say alike they say of two places.
+fn two_places(one: &Entry, other: &Entry) -> bool {
+    let inline = |entry: &Entry| entry.finding.channel == Channel::Inline;
+    let lines = one.original_line.zip(other.original_line);
+    one.made_on.is_some()
+        && one.made_on == other.made_on
+        && inline(one) == inline(other)
+        && lines.is_some_and(|(a, b)| a != b)
 }
 
 fn written(view: &View<'_>, entry: &Entry) -> (Option<jiff::Timestamp>, u64) {
@@ -268,6 +292,9 @@ fn same_identity(one: &Entry, other: &Entry) -> bool {
 fn same_claim(one: &Entry, other: &Entry) -> bool {
     if same_identity(one, other) {
         return true;
+    }
+    if two_places(one, other) {
+        return false;
     }
     let at_one_place =
         same_place(one, other) || (one.finding.path == other.finding.path && (vague(one) || vague(other)));

@@ -92,6 +92,11 @@ impl Entry {
         self.finding.status == Status::Open && self.finding.severity.blocks()
     }
 
+    /// Tells whether only a person can close it although its comment is gone: a P1 that was deleted.
+    pub fn orphaned(&self) -> bool {
+        self.finding.status == Status::Gone && self.finding.needs_person
+    }
+
     /// Settles the finding if the move is legal and the proof is one for that status; else changes nothing.
     ///
     /// Who may withdraw a P1 (R6) is the caller's business: the proof names the reviewer or the person.

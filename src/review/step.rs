@@ -397,7 +397,8 @@ fn repeating_region(summary: &Summary, limit: u32) -> Option<Step> {
 }
 
 fn only_a_person(at: &Situation<'_>) -> Option<Step> {
-    let blocked: Vec<&Entry> = at.summary.open_blocking().filter(|entry| entry.finding.needs_person).collect();
+    let waits = |entry: &&Entry| entry.blocks() && entry.finding.needs_person || entry.orphaned();
+    let blocked: Vec<&Entry> = at.summary.comments.values().filter(waits).collect();
     if let Some(first) = blocked.first() {
         let ids: Vec<String> = blocked.iter().map(|entry| entry.finding.id.to_string()).collect();
         if let Some(entry) = blocked.iter().find(|entry| contested(at.summary, entry)) {

@@ -196,7 +196,8 @@ pub fn allowed(entry: &Entry, rights: Rights) -> Vec<Kind> {
         Kind::Defer => open && !p1,
         Kind::Answer => open && !p1 && entry.is_question,
         Kind::Regrade => open && spoken && rights.regrade,
-        Kind::Accept => spoken && (!p1 || rights.regrade),
+        // With its comment a thread may be gone too: then the word is kept here.
+        Kind::Accept => (spoken || entry.orphaned()) && (!p1 || rights.regrade),
     };
     Kind::ALL.into_iter().filter(may).collect()
 }

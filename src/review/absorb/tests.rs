@@ -645,6 +645,26 @@ fn r12_a_copy_made_before_the_fix_is_no_comeback() {
 }
 
 #[test]
+fn one_text_on_several_lines_of_one_commit_is_several_findings() {
+    let (mut summary, mut scene) = (summary(), Scene::new());
+    for (id, line) in [(1, 14), (2, 15), (3, 16)] {
+        scene.inline(id, "codex", line, found(Severity::P1, GUARD));
+        scene.absorb(&mut summary);
+    }
+    let open = |summary: &Summary| {
+        let open = summary.comments.values().filter(|entry| entry.finding.status == Status::Open);
+        open.map(|entry| entry.finding.id.to_string()).collect::<Vec<_>>()
+    };
+    assert_eq!(open(&summary), ["c1", "c2", "c3"]);
+    // One of them is posted again on the next head: it stands for the one right there, or for none.
+    scene.head('b', 70).stays("c1", 14, false).stays("c2", 15, false).stays("c3", 16, false);
+    scene.inline(4, "codex", 15, found(Severity::P1, GUARD)).absorb(&mut summary);
+    assert_eq!(open(&summary), ["c1", "c3", "c4"]);
+    scene.inline(5, "codex", 17, found(Severity::P1, GUARD)).absorb(&mut summary);
+    assert_eq!(open(&summary), ["c1", "c3", "c4", "c5"]);
+}
+
+#[test]
 fn r12_another_reviewer_is_no_comeback() {
     let (mut summary, mut scene) = (summary(), Scene::new());
     scene.inline(1, "codex", 40, found(Severity::P2, GUARD));

@@ -4,7 +4,6 @@ use super::{GateFacts, fails, holds, unknown, waits};
 use crate::review::ids::FindingId;
 use crate::review::observation::{Mergeable, PrState, Reading};
 use crate::review::severity::Severity;
-use crate::review::status::Status;
 use crate::review::summary::Summary;
 use crate::review::verdict::{Clause, ClauseName};
 
@@ -89,7 +88,7 @@ pub(super) fn blocking(summary: &Summary) -> Vec<(FindingId, Severity, bool)> {
     let mut open: Vec<_> = summary
         .comments
         .iter()
-        .filter(|(_, entry)| entry.finding.status == Status::Open && entry.finding.severity.blocks())
+        .filter(|(_, entry)| entry.blocks() || entry.orphaned())
         .map(|(id, entry)| (*id, entry.finding.severity, entry.finding.needs_person))
         .collect();
     open.sort_by_key(|(id, severity, _)| (*severity, *id));

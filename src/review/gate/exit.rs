@@ -54,7 +54,7 @@ fn codes(clause: &Clause, worst: Option<Severity>) -> Vec<u8> {
 pub fn status_code(summary: &Summary, reviewers: &ReviewersVerdict) -> u8 {
     let mut codes = Vec::new();
     let open = |entry: &crate::review::summary::Entry| entry.finding.status == Status::Open;
-    if summary.comments.values().any(|entry| open(entry) && entry.finding.needs_person) {
+    if summary.comments.values().any(|entry| open(entry) && entry.finding.needs_person || entry.orphaned()) {
         codes.push(14);
     }
     match blocking(summary).first() {

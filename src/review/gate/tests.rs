@@ -239,6 +239,22 @@ fn fc_07_handled_comments_do_not_count() {
 }
 
 #[test]
+fn a_deleted_p1_keeps_the_gate_shut_until_a_person_has_spoken() {
+    let gone = |person: bool| {
+        move |scene: &mut Scene| {
+            let finding = &mut scene.pr.open(FindingId::Inline(1), Severity::P1).finding;
+            (finding.status, finding.needs_person) = (Status::Gone, person);
+        }
+    };
+    check(ClauseName::Findings, gone(true), "person", 14);
+    check(ClauseName::Findings, gone(false), "true", 0);
+    let mut pr = Pr::new();
+    let finding = &mut pr.open(FindingId::Inline(1), Severity::P1).finding;
+    (finding.status, finding.needs_person) = (Status::Gone, true);
+    assert_eq!(status_code(&pr.summary, &verdict_of(Some(true), false)), 14);
+}
+
+#[test]
 fn fc_29_an_approval_does_not_cover_an_open_finding() {
     let change = |scene: &mut Scene| {
         scene.pr.review(person("maya"), 1, 'b', Approved, "");
@@ -451,7 +467,8 @@ fn r18_findings() {
     let clause = check(findings, open(&[(1, Severity::P2, false), (2, Severity::P1, false)]), "false", 11);
     assert!(clause.reason.contains("c2 (P1), c1 (P2)"), "{}", clause.reason);
     check(findings, open(&[(1, Severity::P2, true), (2, Severity::P1, false)]), "person", 14);
-    for status in Status::ALL.into_iter().filter(|status| status.settled()) {
+    // A deleted P1 is the one that waits for a person although it is settled.
+    for status in Status::ALL.into_iter().filter(|status| status.settled() && *status != Status::Gone) {
         let settled = |scene: &mut Scene| {
             let entry = scene.pr.open(FindingId::Inline(1), Severity::P1);
             entry.finding.status = status;

@@ -245,6 +245,19 @@ fn r20_every_budget_stops_the_editor() {
 }
 
 #[test]
+fn a_p1_whose_comment_was_deleted_waits_for_a_person() {
+    let gone = |person: bool| {
+        open(Severity::P1, |c| {
+            c.summary.comments.values_mut().for_each(|entry| {
+                (entry.finding.status, entry.finding.needs_person) = (Status::Gone, person);
+            });
+        })
+    };
+    stops(&gone(true), StopReason::NeedsPerson, 14);
+    stops(&gone(false), StopReason::Settled, 0);
+}
+
+#[test]
 fn r20_attempts_that_are_used_up_hand_the_finding_to_a_person() {
     let spent = open(Severity::P1, |c| {
         c.summary.comments.values_mut().for_each(|entry| entry.finding.attempts = 3);
