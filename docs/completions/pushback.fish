@@ -34,19 +34,19 @@ complete -c pushback -n "__fish_pushback_needs_command" -s q -l quiet -d 'Tells 
 complete -c pushback -n "__fish_pushback_needs_command" -s v -l verbose -d 'Tells more; the editor\'s output too'
 complete -c pushback -n "__fish_pushback_needs_command" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c pushback -n "__fish_pushback_needs_command" -s V -l version -d 'Print version'
-complete -c pushback -n "__fish_pushback_needs_command" -f -a "init" -d 'Sets a repository up: finds tests, editors and reviewers, writes `.pushback.toml` after showing it, and trusts it'
+complete -c pushback -n "__fish_pushback_needs_command" -f -a "init" -d 'Writes a `.pushback.toml` that fits, after showing it'
 complete -c pushback -n "__fish_pushback_needs_command" -f -a "run" -d 'Runs rounds until nothing P1/P2 is open, or a named stop'
-complete -c pushback -n "__fish_pushback_needs_command" -f -a "status" -d 'Looks once and shows findings, reviewers and gate; writes nothing to the forge'
-complete -c pushback -n "__fish_pushback_needs_command" -f -a "triage" -d 'Lets a person decide finding by finding at the keyboard: fix, argue, follow-up, re-grade, accept'
+complete -c pushback -n "__fish_pushback_needs_command" -f -a "status" -d 'Shows findings, reviewers and gate; writes nothing'
+complete -c pushback -n "__fish_pushback_needs_command" -f -a "triage" -d 'Lets a person decide at the keyboard, finding by finding'
 complete -c pushback -n "__fish_pushback_needs_command" -f -a "next" -d 'Says the one next thing to do, with all it needs'
-complete -c pushback -n "__fish_pushback_needs_command" -f -a "resolve" -d 'Answers findings for an agent or a script that edits, commits and pushes itself'
+complete -c pushback -n "__fish_pushback_needs_command" -f -a "resolve" -d 'Answers findings for an agent that edits and pushes itself'
 complete -c pushback -n "__fish_pushback_needs_command" -f -a "gate" -d 'Judges whether the pull request may be merged'
 complete -c pushback -n "__fish_pushback_needs_command" -f -a "show" -d 'Shows one finding with its code, hunk, thread and history'
 complete -c pushback -n "__fish_pushback_needs_command" -f -a "explain" -d 'Says which rule gave a finding its severity, and on which text'
-complete -c pushback -n "__fish_pushback_needs_command" -f -a "hook" -d 'Installs the post-push hook, shows what it did, answers coding agents'
+complete -c pushback -n "__fish_pushback_needs_command" -f -a "hook" -d 'The post-push hook, and answers to a coding agent\'s hooks'
 complete -c pushback -n "__fish_pushback_needs_command" -f -a "classify" -d 'Classifies review comments from stdin, offline'
-complete -c pushback -n "__fish_pushback_needs_command" -f -a "doctor" -d 'Looks at everything a run needs, from the token\'s rights to the disk, and says how to mend what is wrong'
-complete -c pushback -n "__fish_pushback_needs_command" -f -a "trust" -d 'Lets this worktree\'s `.pushback.toml` apply, exactly as it is now; shows it first'
+complete -c pushback -n "__fish_pushback_needs_command" -f -a "doctor" -d 'Says what a run needs and lacks, and how to mend it'
+complete -c pushback -n "__fish_pushback_needs_command" -f -a "trust" -d 'Lets this worktree\'s `.pushback.toml` apply as it is now'
 complete -c pushback -n "__fish_pushback_needs_command" -f -a "config" -d 'Shows the configuration in force'
 complete -c pushback -n "__fish_pushback_needs_command" -f -a "completions" -d 'Prints a completion script'
 complete -c pushback -n "__fish_pushback_needs_command" -f -a "man" -d 'Prints the man page'
@@ -61,7 +61,7 @@ complete -c pushback -n "__fish_pushback_using_subcommand init" -l json -d 'Prin
 complete -c pushback -n "__fish_pushback_using_subcommand init" -l dry-run -d 'Prints every planned write with its exact text and does nothing'
 complete -c pushback -n "__fish_pushback_using_subcommand init" -s q -l quiet -d 'Tells warnings only'
 complete -c pushback -n "__fish_pushback_using_subcommand init" -s v -l verbose -d 'Tells more; the editor\'s output too'
-complete -c pushback -n "__fish_pushback_using_subcommand init" -s h -l help -d 'Print help'
+complete -c pushback -n "__fish_pushback_using_subcommand init" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c pushback -n "__fish_pushback_using_subcommand run" -l until -d 'Goes on until CI is green and the pull request can be merged too' -r -f -a "ready\t'The gate\'s CI and merge clauses too'"
 complete -c pushback -n "__fish_pushback_using_subcommand run" -l wait -d 'Waits for reviewers and CI at most this long; without a terminal the default is not at all' -r
 complete -c pushback -n "__fish_pushback_using_subcommand run" -l more -d 'Allows this many rounds beyond the limit' -r
@@ -85,7 +85,7 @@ complete -c pushback -n "__fish_pushback_using_subcommand status" -l json -d 'Pr
 complete -c pushback -n "__fish_pushback_using_subcommand status" -l dry-run -d 'Prints every planned write with its exact text and does nothing'
 complete -c pushback -n "__fish_pushback_using_subcommand status" -s q -l quiet -d 'Tells warnings only'
 complete -c pushback -n "__fish_pushback_using_subcommand status" -s v -l verbose -d 'Tells more; the editor\'s output too'
-complete -c pushback -n "__fish_pushback_using_subcommand status" -s h -l help -d 'Print help'
+complete -c pushback -n "__fish_pushback_using_subcommand status" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c pushback -n "__fish_pushback_using_subcommand triage" -l pr -d 'Pull request, by number or URL; found by the branch otherwise' -r
 complete -c pushback -n "__fish_pushback_using_subcommand triage" -l repo -d 'Repository; found by the branch\'s remote otherwise' -r
 complete -c pushback -n "__fish_pushback_using_subcommand triage" -s C -d 'Works in this folder' -r
@@ -246,7 +246,7 @@ complete -c pushback -n "__fish_pushback_using_subcommand doctor" -l json -d 'Pr
 complete -c pushback -n "__fish_pushback_using_subcommand doctor" -l dry-run -d 'Prints every planned write with its exact text and does nothing'
 complete -c pushback -n "__fish_pushback_using_subcommand doctor" -s q -l quiet -d 'Tells warnings only'
 complete -c pushback -n "__fish_pushback_using_subcommand doctor" -s v -l verbose -d 'Tells more; the editor\'s output too'
-complete -c pushback -n "__fish_pushback_using_subcommand doctor" -s h -l help -d 'Print help'
+complete -c pushback -n "__fish_pushback_using_subcommand doctor" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c pushback -n "__fish_pushback_using_subcommand trust" -l pr -d 'Pull request, by number or URL; found by the branch otherwise' -r
 complete -c pushback -n "__fish_pushback_using_subcommand trust" -l repo -d 'Repository; found by the branch\'s remote otherwise' -r
 complete -c pushback -n "__fish_pushback_using_subcommand trust" -s C -d 'Works in this folder' -r
@@ -256,7 +256,7 @@ complete -c pushback -n "__fish_pushback_using_subcommand trust" -l json -d 'Pri
 complete -c pushback -n "__fish_pushback_using_subcommand trust" -l dry-run -d 'Prints every planned write with its exact text and does nothing'
 complete -c pushback -n "__fish_pushback_using_subcommand trust" -s q -l quiet -d 'Tells warnings only'
 complete -c pushback -n "__fish_pushback_using_subcommand trust" -s v -l verbose -d 'Tells more; the editor\'s output too'
-complete -c pushback -n "__fish_pushback_using_subcommand trust" -s h -l help -d 'Print help'
+complete -c pushback -n "__fish_pushback_using_subcommand trust" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c pushback -n "__fish_pushback_using_subcommand config; and not __fish_seen_subcommand_from show" -l pr -d 'Pull request, by number or URL; found by the branch otherwise' -r
 complete -c pushback -n "__fish_pushback_using_subcommand config; and not __fish_seen_subcommand_from show" -l repo -d 'Repository; found by the branch\'s remote otherwise' -r
 complete -c pushback -n "__fish_pushback_using_subcommand config; and not __fish_seen_subcommand_from show" -s C -d 'Works in this folder' -r

@@ -1,7 +1,7 @@
 //! The command line as typed. Doc comments are the help text.
 
 use camino::Utf8PathBuf;
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, CommandFactory, Parser, Subcommand};
 
 /// Settles review feedback: every open P1/P2 comment on a pull request is a failing test.
 ///
@@ -28,6 +28,32 @@ pub struct Cli {
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
+}
+
+/// How `--help` lists the commands: those that people use first, the others under headings.
+const LISTED: [(&str, &[&str]); 4] = [
+    ("Commands", &["init", "run", "status", "triage", "next", "resolve", "gate", "doctor"]),
+    ("One finding", &["show", "explain"]),
+    ("Set-up and hooks", &["hook", "trust", "config", "completions", "man"]),
+    ("Offline", &["classify"]),
+];
+
+/// Returns the command line with its help in order.
+pub fn command() -> clap::Command {
+    let command = Cli::command();
+    let mut list = String::new();
+    for (heading, names) in LISTED {
+        list.push_str(&format!("{heading}:\n"));
+        for name in names {
+            let about = command.find_subcommand(name).and_then(clap::Command::get_about);
+            let about = about.map(ToString::to_string).unwrap_or_default().replace(['{', '}'], "");
+            list.push_str(&format!("  {name:<12} {about}\n"));
+        }
+        list.push('\n');
+    }
+    command.help_template(format!(
+        "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{list}Options:\n{{options}}{{after-help}}"
+    ))
 }
 
 const EXIT_CODES: &str = "\
@@ -73,14 +99,18 @@ pub struct Global {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Sets a repository up: finds tests, editors and reviewers, writes `.pushback.toml` after showing it, and trusts it.
+    /// Writes a `.pushback.toml` that fits, after showing it.
+    ///
+    /// Finds tests, editors and reviewers; what it writes is trusted in this clone.
     #[command(after_help = "Example: pushback init --agent-skill --dry-run")]
     Init(InitArgs),
     /// Runs rounds until nothing P1/P2 is open, or a named stop.
     Run(RunArgs),
-    /// Looks once and shows findings, reviewers and gate; writes nothing to the forge.
+    /// Shows findings, reviewers and gate; writes nothing.
+    ///
+    /// One look; nothing is written to the forge.
     Status(StatusArgs),
-    /// Lets a person decide finding by finding at the keyboard: fix, argue, follow-up, re-grade, accept.
+    /// Lets a person decide at the keyboard, finding by finding.
     ///
     /// Nothing is posted before everything was shown word for word and confirmed once; leaving keeps what is decided.
     ///
@@ -88,7 +118,7 @@ pub enum Command {
     Triage,
     /// Says the one next thing to do, with all it needs.
     Next(NextArgs),
-    /// Answers findings for an agent or a script that edits, commits and pushes itself.
+    /// Answers findings for an agent that edits and pushes itself.
     Resolve(ResolveArgs),
     /// Judges whether the pull request may be merged.
     Gate(GateArgs),
@@ -96,16 +126,20 @@ pub enum Command {
     Show(IdArgs),
     /// Says which rule gave a finding its severity, and on which text.
     Explain(IdArgs),
-    /// Installs the post-push hook, shows what it did, answers coding agents.
+    /// The post-push hook, and answers to a coding agent's hooks.
     Hook(HookArgs),
     /// Classifies review comments from stdin, offline.
     Classify,
-    /// Looks at everything a run needs, from the token's rights to the disk, and says how to mend what is wrong.
+    /// Says what a run needs and lacks, and how to mend it.
+    ///
+    /// Token and its rights, remote, pull request, git, hook, editors, reviewers, clock, disk.
     #[command(
         after_help = "Exit codes: 0 nothing has to be mended, 2 something has, 1 internal error. Example: pushback doctor --json"
     )]
     Doctor,
-    /// Lets this worktree's `.pushback.toml` apply, exactly as it is now; shows it first.
+    /// Lets this worktree's `.pushback.toml` apply as it is now.
+    ///
+    /// Shows the file first; a later change has to be trusted again.
     #[command(after_help = "Example: pushback trust --dry-run")]
     Trust(TrustArgs),
     /// Shows the configuration in force.

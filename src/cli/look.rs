@@ -18,7 +18,7 @@ use crate::config::settings::Settings;
 use crate::engine::survey::{self, Survey};
 use crate::engine::{Ports, Setup, rounds};
 use crate::github::{Api, Github};
-use crate::ports::{Agent, Event, Forge, Loaded, Reporter, Store, Worktree as _};
+use crate::ports::{Agent, Event, Forge, ForgeError, Loaded, Reporter, Store, Worktree as _};
 use crate::process::Supervisor;
 use crate::review::classify::Rules;
 use crate::review::gate::LocalHeads;
@@ -158,7 +158,7 @@ fn read(cx: &Context, place: &Place, api: &Arc<Api>) -> Result<(Meant, Observati
     let (host, depth) = (place.host.clone(), cx.depth);
     let observe = |meant: &Meant| -> Result<Observation, Failure> {
         let pr = PrRef { host: host.clone(), slug: meant.slug.clone(), number: meant.number };
-        Ok(Github::new(api.clone(), pr, Duration::ZERO).observe(depth)?)
+        Github::new(api.clone(), pr, Duration::ZERO).observe(depth).map_err(|error| missing(api, meant, error))
     };
     let question = place.question();
     let (obs, found, force) = std::thread::scope(|scope| {
@@ -180,6 +180,18 @@ fn read(cx: &Context, place: &Place, api: &Arc<Api>) -> Result<(Meant, Observati
         Some(Ok(_)) | None => {}
     }
     Ok((meant, obs?, force?))
+}
+
+/// A pull request that is not there and a repository that is hidden answer alike: only the repository tells them apart.
+fn missing(api: &Api, meant: &Meant, error: ForgeError) -> Failure {
+    let hidden = matches!(&error, ForgeError::Permission { why, .. } if why.starts_with("status 404"));
+    if hidden && api.repository(&meant.slug).is_ok() && api.pull_is_missing(&meant.slug, meant.number) {
+        return Failure::usage(
+            format!("{} has no pull request #{}", meant.slug, meant.number),
+            "name one that is there with `--pr N`, or leave `--pr` out",
+        );
+    }
+    error.into()
 }
 
 fn broken() -> Failure {

@@ -17,7 +17,7 @@ mod token;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use clap::Parser as _;
+use clap::FromArgMatches as _;
 
 use self::args::{Cli, Command, Global};
 use self::failure::{Failure, Kind};
@@ -45,7 +45,8 @@ impl Context {
 
 /// Runs the program.
 pub fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
+    let parsed = args::command().try_get_matches().and_then(|found| Cli::from_arg_matches(&found));
+    let cli = match parsed {
         Ok(cli) => cli,
         Err(error) => {
             // clap prints help to stdout and errors to stderr; a closed pipe is no failure.

@@ -196,7 +196,11 @@ impl Desk<'_> {
                 }
                 key => {
                     let Some(kind) = Kind::ALL.into_iter().find(|kind| kind.key() == key) else { continue };
-                    let Some(choice) = self.choice(entry, draft, kind) else { return Ok(Turn::Leave) };
+                    let choice = match self.choice(entry, draft, kind) {
+                        Ok(choice) => choice,
+                        Err(Instead::Back) => continue,
+                        Err(Instead::Leave) => return Ok(Turn::Leave),
+                    };
                     match self.keep(summary, survey, id, choice)? {
                         None => return Ok(Turn::On),
                         Some(why) => note = why,
@@ -206,37 +210,43 @@ impl Desk<'_> {
         }
     }
 
-    /// Asks for what a choice needs; `None` when the person leaves.
-    fn choice(&self, entry: &Entry, draft: Option<&Choice>, kind: Kind) -> Option<Choice> {
+    /// Asks for what a choice needs.
+    fn choice(&self, entry: &Entry, draft: Option<&Choice>, kind: Kind) -> Result<Choice, Instead> {
         let known = draft.filter(|draft| draft.kind() == kind).map(|draft| draft.text().to_owned());
         let known = known.or_else(|| entry.pending.as_ref().map(|pending| pending.reason.clone())).unwrap_or_default();
-        Some(match kind {
+        let line = |question: &str, known: &str| self.ask.line(question, known).ok_or(Instead::Leave);
+        let text = |question: &str| self.text(question, &known).ok_or(Instead::Leave);
+        Ok(match kind {
             Kind::Fix => Choice::Fix,
             Kind::Stale => Choice::Stale,
-            Kind::Argue => Choice::Argue { reason: self.text("Why it stays as it is", &known)? },
-            Kind::Answer => Choice::Answer { reason: self.text("The answer", &known)? },
+            Kind::Argue => Choice::Argue { reason: text("Why it stays as it is")? },
+            Kind::Answer => Choice::Answer { reason: text("The answer")? },
             Kind::Defer => {
-                let reason = self.text("Why not in this pull request", &known)?;
-                let title = self.ask.line("Title of the plan", &entry.finding.title)?;
-                let step = self.ask.line("Its first step", "Write a test that shows it")?;
+                let reason = text("Why not in this pull request")?;
+                let title = line("Title of the plan", &entry.finding.title)?;
+                let step = line("Its first step", "Write a test that shows it")?;
                 Choice::Defer { reason, plan: PlanDraft { title, steps: vec![step] } }
             }
             Kind::Regrade => {
-                let to = self.level()?;
-                Choice::Regrade { to, reason: self.ask.line(&format!("Why {to}"), &known)? }
+                let to = self.level(entry.finding.severity)?;
+                Choice::Regrade { to, reason: line(&format!("Why {to}"), &known)? }
             }
-            Kind::Accept => Choice::Accept { reason: self.ask.line("Why (may be empty)", &known)? },
+            Kind::Accept => Choice::Accept { reason: line("Why (may be empty)", &known)? },
         })
     }
 
-    fn level(&self) -> Option<Severity> {
-        let keys = [('1', "P1"), ('2', "P2"), ('3', "P3"), ('n', "nit")];
-        Some(match self.ask.key(&keys)? {
-            '1' => Severity::P1,
-            '2' => Severity::P2,
-            '3' => Severity::P3,
-            _ => Severity::Nit,
-        })
+    /// Asks for another severity than today's.
+    fn level(&self, now: Severity) -> Result<Severity, Instead> {
+        let levels = [
+            ('1', "P1", Severity::P1),
+            ('2', "P2", Severity::P2),
+            ('3', "P3", Severity::P3),
+            ('n', "nit", Severity::Nit),
+        ];
+        let others = levels.into_iter().filter(|(_, _, level)| *level != now);
+        let keys: Vec<(char, &str)> = others.map(|(key, word, _)| (key, word)).chain([('q', "back")]).collect();
+        let key = self.ask.key(&keys).ok_or(Instead::Leave)?;
+        levels.into_iter().find(|(known, ..)| *known == key).map(|(_, _, level)| level).ok_or(Instead::Back)
     }
 
     /// A line is enough for most reasons; an empty one opens the editor.
@@ -306,7 +316,7 @@ impl Desk<'_> {
         let Some(kind) = self.ask.key(&keys).and_then(|key| kinds.into_iter().find(|kind| kind.key() == key)) else {
             return Ok(());
         };
-        let Some(choice) = self.choice(&first, None, kind) else { return Ok(()) };
+        let Ok(choice) = self.choice(&first, None, kind) else { return Ok(()) };
         for id in marked {
             let fits = summary.comments.get(&id).is_some_and(|e| triage::allowed(e, self.rights).contains(&kind));
             let refused = match fits {
@@ -380,6 +390,14 @@ impl Desk<'_> {
             entry.pending = None;
         }
     }
+}
+
+/// What a person does instead of answering.
+enum Instead {
+    /// Goes back to the finding.
+    Back,
+    /// Leaves.
+    Leave,
 }
 
 /// Takes a person's word for a finding whose comment was deleted: there is no thread to say it in.

@@ -113,6 +113,12 @@ impl Api {
         told(slug, self.ask_recent_bots(slug))
     }
 
+    /// Tells whether a pull request is surely not there.
+    pub(crate) fn pull_is_missing(&self, slug: &RepoSlug, number: PrNumber) -> bool {
+        let path = format!("{}/pulls/{number}", repo(slug));
+        matches!(self.one::<wire::Pull>(&path), Err(Fault::NotThere { .. }))
+    }
+
     /// Reads a text file at a branch or commit, else at the default branch; `None` when it is not there.
     pub fn contents(&self, slug: &RepoSlug, file: &str, at: Option<&str>) -> Result<Option<String>, ForgeError> {
         let file: Vec<String> = file.split('/').map(part).collect();

@@ -239,6 +239,7 @@ pub(crate) mod tests {
             pending: None,
             heard: Vec::new(),
             exchanges: 0,
+            worst: None,
             refused: None,
             history: Vec::new(),
         }

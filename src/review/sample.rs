@@ -81,6 +81,7 @@ pub(crate) fn entry(id: &str, severity: Severity) -> Entry {
         pending: None,
         heard: Vec::new(),
         exchanges: 0,
+        worst: None,
         refused: None,
         history: vec![moved(None, Status::Open)],
     }

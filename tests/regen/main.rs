@@ -7,30 +7,29 @@ mod schemas;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::CommandFactory as _;
 use clap_complete::Shell;
-use pushback::cli::args::Cli;
+use pushback::cli::args::command;
 use pushback::config::keys::{KEYS, Key, Scope, Takes};
 
 fn man() -> Result<String, String> {
     let mut text = Vec::new();
-    clap_mangen::Man::new(Cli::command()).render(&mut text).map_err(|error| error.to_string())?;
+    clap_mangen::Man::new(command()).render(&mut text).map_err(|error| error.to_string())?;
     String::from_utf8(text).map_err(|error| error.to_string())
 }
 
 fn completions(shell: Shell) -> Result<String, String> {
     let mut text = Vec::new();
-    clap_complete::generate(shell, &mut Cli::command(), "pushback", &mut text);
+    clap_complete::generate(shell, &mut command(), "pushback", &mut text);
     String::from_utf8(text).map_err(|error| error.to_string())
 }
 
 fn help() -> String {
-    let mut command = Cli::command().term_width(100);
-    let mut text = format!("$ pushback --help\n{}\n", command.render_long_help());
+    let mut whole = command().term_width(100);
+    let mut text = format!("$ pushback --help\n{}\n", whole.render_long_help());
     let names: Vec<String> =
-        command.get_subcommands().filter(|c| !c.is_hide_set()).map(|c| c.get_name().to_owned()).collect();
+        whole.get_subcommands().filter(|c| !c.is_hide_set()).map(|c| c.get_name().to_owned()).collect();
     for name in names {
-        if let Some(sub) = command.find_subcommand_mut(&name) {
+        if let Some(sub) = whole.find_subcommand_mut(&name) {
             let help = sub.clone().bin_name(format!("pushback {name}")).term_width(100).render_help();
             text.push_str(&format!("\n$ pushback {name} -h\n{help}"));
         }
@@ -39,9 +38,9 @@ fn help() -> String {
 }
 
 fn commands() -> String {
-    let command = Cli::command();
+    let whole = command();
     let mut text = "| command | does |\n|---|---|\n".to_owned();
-    for sub in command.get_subcommands().filter(|sub| !sub.is_hide_set()) {
+    for sub in whole.get_subcommands().filter(|sub| !sub.is_hide_set()) {
         let about = sub.get_about().map(ToString::to_string).unwrap_or_default();
         text.push_str(&format!("| `{}` | {about} |\n", sub.get_name()));
     }

@@ -10,7 +10,7 @@ use crate::cli::look::Desk;
 use crate::ports::{Event, Reporter};
 use crate::report::json::PlannedView;
 use crate::review::description;
-use crate::review::summary::{Summary, WriteKind, WriteState};
+use crate::review::summary::{Summary, Target, WriteKind, WriteState};
 use crate::store;
 
 /// What a command is going to do outside.
@@ -98,8 +98,18 @@ pub(super) fn exact(planned: &[PlannedView]) -> String {
     let mut text = String::new();
     for write in planned {
         let ids: Vec<String> = write.findings.iter().map(ToString::to_string).collect();
-        let target = serde_json::to_string(&write.target).unwrap_or_default();
-        text.push_str(&format!("== would {} {} → {target}\n{}\n\n", write.kind, ids.join(", "), write.body));
+        let place = place(&write.target);
+        text.push_str(&format!("== would {} {}{place}\n{}\n\n", write.kind, ids.join(", "), write.body));
     }
     text
+}
+
+/// Says in words where something is posted; threads are named by their findings already.
+fn place(target: &Target) -> &'static str {
+    match target {
+        Target::Thread { .. } | Target::Reply { .. } => ", in its thread",
+        Target::Conversation => ", in the conversation",
+        Target::Description => ", in the description",
+        Target::ThreadNode { .. } | Target::Inline { .. } | Target::Own { .. } | Target::Reviewer { .. } => "",
+    }
 }

@@ -1,14 +1,12 @@
 //! `completions` and `man`: generated from the arguments.
 
-use clap::CommandFactory as _;
-
-use crate::cli::args::Cli;
+use crate::cli::args::command;
 use crate::cli::failure::{Failure, Kind};
 use crate::cli::output;
 
 pub(super) fn completions(shell: clap_complete::Shell) {
     let mut text = Vec::new();
-    clap_complete::generate(shell, &mut Cli::command(), "pushback", &mut text);
+    clap_complete::generate(shell, &mut command(), "pushback", &mut text);
     output::stdout(&String::from_utf8_lossy(&text));
 }
 
@@ -16,7 +14,7 @@ pub(super) fn man() -> Result<u8, Failure> {
     let mut text = Vec::new();
     let failed =
         |error: std::io::Error| Failure::new(Kind::Internal, format!("could not write the man page: {error}"), "");
-    clap_mangen::Man::new(Cli::command()).render(&mut text).map_err(failed)?;
+    clap_mangen::Man::new(command()).render(&mut text).map_err(failed)?;
     output::stdout(&String::from_utf8_lossy(&text));
     Ok(0)
 }

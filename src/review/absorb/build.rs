@@ -65,6 +65,7 @@ pub(super) fn build(told: &Told<'_, '_>, id: FindingId) -> Entry {
         pending: None,
         heard: Vec::new(),
         exchanges: 0,
+        worst: None,
         refused: None,
         history: vec![Move { at: view.at, from: None, to: Status::Open, why, round: view.round }],
     }

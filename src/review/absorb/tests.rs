@@ -665,6 +665,35 @@ fn one_text_on_several_lines_of_one_commit_is_several_findings() {
 }
 
 #[test]
+fn r06_an_edit_makes_a_finding_worse_but_never_better() {
+    let (mut summary, mut scene) = (summary(), Scene::new());
+    scene.inline(1, "codex", 40, found(Severity::P1, GUARD));
+    scene.absorb(&mut summary);
+    let edit = |scene: &mut Scene, severity: Severity, text: &str| {
+        let note = scene.notes.iter_mut().find(|note| note.id == 1).expect("the comment");
+        note.said.findings = vec![found(severity, text)];
+    };
+    for (told, text, kept) in [
+        (Severity::P2, LOCK, Severity::P1),
+        (Severity::Nit, GUARD, Severity::P1),
+        (Severity::P1, LOCK, Severity::P1),
+        (Severity::P3, GUARD, Severity::P1),
+    ] {
+        edit(&mut scene, told, text);
+        scene.absorb(&mut summary);
+        scene.absorb(&mut summary);
+        assert_eq!(get(&summary, "c1").finding.severity, kept, "told {told}");
+    }
+    // A person re-grades.
+    let entry = get_mut(&mut summary, "c1");
+    entry.regrade =
+        Some(Regrade { by: Login::new("ann"), from: Severity::P1, to: Some(Severity::P3), why: "x".into() });
+    entry.finding.severity = Severity::P3;
+    scene.absorb(&mut summary);
+    assert_eq!(get(&summary, "c1").finding.severity, Severity::P3);
+}
+
+#[test]
 fn r12_another_reviewer_is_no_comeback() {
     let (mut summary, mut scene) = (summary(), Scene::new());
     scene.inline(1, "codex", 40, found(Severity::P2, GUARD));

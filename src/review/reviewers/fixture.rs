@@ -411,6 +411,7 @@ fn entry(id: FindingId, severity: Severity) -> Entry {
         pending: None,
         heard: Vec::new(),
         exchanges: 0,
+        worst: None,
         refused: None,
         history: Vec::new(),
     }
