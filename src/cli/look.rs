@@ -186,9 +186,10 @@ fn read(cx: &Context, place: &Place, api: &Arc<Api>) -> Result<(Meant, Observati
 fn missing(api: &Api, meant: &Meant, error: ForgeError) -> Failure {
     let hidden = matches!(&error, ForgeError::Permission { why, .. } if why.starts_with("status 404"));
     if hidden && api.repository(&meant.slug).is_ok() && api.pull_is_missing(&meant.slug, meant.number) {
-        return Failure::usage(
-            format!("{} has no pull request #{}", meant.slug, meant.number),
-            "name one that is there with `--pr N`, or leave `--pr` out",
+        return Failure::new(
+            Kind::Permission,
+            format!("{} has no pull request #{}, or this token cannot see it", meant.slug, meant.number),
+            "name one that is there with `--pr N`; fine-grained tokens need `pull requests: read`",
         );
     }
     error.into()

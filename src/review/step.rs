@@ -210,11 +210,15 @@ fn unfinished_round(at: &Situation<'_>) -> Option<Step> {
 /// A round that was given a finding about a test file may change what that file counts.
 fn weakened(at: &Situation<'_>) -> Option<String> {
     let now = tests_at(at.summary, at.local)?;
-    let before: Vec<&super::summary::Verified> = unpushed(at.summary)
+    let mut before: Vec<&super::summary::Verified> = unpushed(at.summary)
         .map(|round| &round.head_before)
         .chain([at.head])
         .filter_map(|sha| tests_at(at.summary, sha))
         .collect();
+    if before.is_empty() {
+        // A commit that was replayed stands on a head where nothing was run: then what was known before counts.
+        before = at.summary.verified.iter().filter(|record| &record.head != at.local).collect();
+    }
     let asked = |round: &RoundRecord| {
         let about =
             round.sent.iter().filter_map(|id| at.summary.comments.get(id)).filter_map(|e| e.finding.path.as_deref());

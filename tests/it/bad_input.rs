@@ -44,7 +44,7 @@ fn no_pull_request_for_the_branch() {
     scene.git(&["switch", "-q", "-c", "lonely"]);
     says(&scene.run(&["status"]), 2, "branch `lonely` of octo has no open pull request in octo/pay", "gh pr create");
     scene.run(&["status", "--pr", "7"]).ends(11, &["octo/pay#7"]);
-    says(&scene.run(&["status", "--pr", "99"]), 2, "octo/pay has no pull request #99", "");
+    says(&scene.run(&["status", "--pr", "99"]), 21, "octo/pay has no pull request #99", "");
     says(&scene.run(&["status", "--pr", "seven"]), 2, "`seven` is neither", "--pr 12");
     says(&scene.run(&["status", "--repo", "pay"]), 2, "`pay` is not OWNER/REPO", "--repo octo/app");
 }

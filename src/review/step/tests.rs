@@ -366,6 +366,13 @@ fn fc_38_fewer_tests_or_more_skips_put_the_round_aside() {
     assert!(!after(Some(12), Some(0), "src/a.rs"));
     assert!(!after(None, None, "src/a.rs"));
     assert!(!after(Some(9), Some(1), "tests/a.rs"), "the finding is about that test file");
+    // Replayed onto a head where nothing was run.
+    let replayed = case(|c| {
+        (c.head, c.local) = (sample::sha('d'), sample::sha('b'));
+        c.summary.rounds = vec![RoundRecord { head_before: sample::sha('d'), ..committed(1, 'b') }];
+        c.summary.verified.push(Verified { tests: Some(9), skipped: Some(1), ..verified('b', VerifyState::Green) });
+    });
+    assert!(matches!(replayed.step(), Step::Reject(_)));
 }
 
 #[test]
