@@ -70,10 +70,17 @@ pub fn version(supervisor: &Supervisor, program: &str, folder: &Utf8Path) -> Res
 
 /// Returns the known editors that this `PATH` offers.
 pub fn detect(path: &str) -> Vec<&'static str> {
+    KNOWN.into_iter().filter(|name| offers(path, name)).collect()
+}
+
+/// Tells whether this `PATH` offers a program, or a program that is named with its folder is there.
+pub fn offers(path: &str, program: &str) -> bool {
     let runs =
         |file: &Utf8Path| file.metadata().is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0);
-    let offered = |name: &&str| path.split(':').any(|dir| dir.starts_with('/') && runs(&Utf8Path::new(dir).join(name)));
-    KNOWN.into_iter().filter(offered).collect()
+    if program.contains('/') {
+        return runs(Utf8Path::new(program));
+    }
+    path.split(':').any(|dir| dir.starts_with('/') && runs(&Utf8Path::new(dir).join(program)))
 }
 
 #[cfg(test)]

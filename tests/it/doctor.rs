@@ -139,7 +139,24 @@ fn git_clock_configuration_and_editors() {
     has(&scene.run(&["doctor", "--json"]).json(), "config", Some(false), "no verify command", "pushback trust");
     scene.run(&["doctor"]).ends(2, &["NO  git", "→ install git 2.36", "thing(s) to mend"]);
     std::fs::remove_file(scene.root.join("bin/claude")).expect("a file");
-    has(&scene.run(&["doctor", "--json"]).json(), "agent", None, "no known editor", "agent.command");
+    has(&scene.run(&["doctor", "--json"]).json(), "editor", Some(true), "as configured", "");
+}
+
+#[test]
+fn the_configured_editor_is_looked_at() {
+    let check = |agent: &str, ok: bool, words: &str, mend: &str| {
+        let scene = scene(|plan| {
+            plan.agent = format!("[agent]\n{agent}\n");
+            plan.policy = "[verify]\ncommands = [\"true\"]\n".to_owned();
+        });
+        let out = scene.run(&["doctor", "--json"]);
+        out.ends(if ok { 0 } else { 2 }, &[]);
+        has(&out.json(), "editor", Some(ok), words, mend);
+        assert!(!out.all().contains("no known editor"), "{}", out.all());
+    };
+    check("name = \"codex\"", false, "codex is configured and not there", "install it");
+    check("name = \"command\"", false, "`agent.command` is empty", "agent.command");
+    check("command = [\"sh\", \"edit.sh\"]", true, "sh, as configured", "");
 }
 
 #[test]

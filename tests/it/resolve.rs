@@ -281,6 +281,10 @@ fn r15_a_follow_up_is_written_for_the_agent_to_commit_and_linked_once_it_is_push
     scene.git(&["add", &file]);
     scene.git(&["commit", "-qm", "Plan a follow-up"]);
     scene.git(&["push", "-q"]);
+    // What is still to be posted is said, with the command that posts it.
+    let next = scene.run(&["next", "--json"]).json();
+    let post = next["commands"]["post"].as_str().unwrap_or_default();
+    assert!(post.contains(&format!("resolve {p2} defer")) && post.contains("--plan-title 'Quote lists'"), "{next:#}");
     let out = scene.run(&[&args[..], &["--json"]].concat());
     out.ends(0, &[]);
     assert_eq!(state(&out), "settled", "{}", out.all());

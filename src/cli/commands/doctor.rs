@@ -19,6 +19,8 @@ use crate::report::json::{AgentView, CheckView, DoctorView, Envelope};
 
 /// The oldest git that does what is asked of it.
 const GIT: (u32, u32) = (2, 36);
+/// Name of the check of the configured editor.
+const EDITOR: &str = "editor";
 /// Free space below which a run may end badly.
 const FREE: u64 = 200 << 20;
 /// A clock that is off by more than this makes times in messages misleading.
@@ -50,7 +52,10 @@ pub(super) fn run(cx: &Context) -> Result<u8, Failure> {
         }
         (checks, editors.join().unwrap_or_default())
     });
-    checks.extend(agents(&editors));
+    // An editor that is chosen by the configuration was looked at with it.
+    if !editors.is_empty() || !checks.iter().any(|check| check.check == EDITOR) {
+        checks.extend(agents(&editors));
+    }
     let exit = if checks.iter().any(|check| check.ok == Some(false)) { 2 } else { 0 };
     if cx.global.json {
         let agents = editors.iter().map(AgentView::from).collect();
@@ -98,7 +103,7 @@ fn here(cx: &Context, tree: &GitWorktree, checks: &mut Vec<CheckView>) {
         Ok(place) => place,
         Err(failure) => {
             checks.push(failed("remote", &failure));
-            return checks.push(policy(tree, &toplevel, None));
+            return checks.extend(policy(tree, &toplevel, None));
         }
     };
     checks.push(good("remote", format!("{} → {}/{}", place.remote, place.host, place.slugs[0])));
@@ -108,7 +113,7 @@ fn here(cx: &Context, tree: &GitWorktree, checks: &mut Vec<CheckView>) {
     };
     let default_file = api.contents(&place.slugs[0], CONFIG_FILE, None).ok().flatten();
     forge(&place, &api, checks);
-    checks.push(policy(tree, &toplevel, default_file.as_deref()));
+    checks.extend(policy(tree, &toplevel, default_file.as_deref()));
 }
 
 fn git() -> CheckView {
@@ -279,13 +284,20 @@ fn clock(api: &Api) -> CheckView {
     }
 }
 
+/// What the configuration in force says of tests and editor.
+fn policy(tree: &GitWorktree, toplevel: &Utf8Path, default_file: Option<&str>) -> Vec<CheckView> {
+    match look::layers(tree.common_dir(), toplevel, default_file) {
+        Ok((layers, _)) => {
+            let settings = Settings::from_layers(&layers);
+            let tests = tests(&settings, tree, toplevel, default_file);
+            std::iter::once(tests).chain(editor(&settings)).collect()
+        }
+        Err(failure) => vec![failed("config", &failure)],
+    }
+}
+
 /// Is there anything that proves a fix, and is it in force?
-fn policy(tree: &GitWorktree, toplevel: &Utf8Path, default_file: Option<&str>) -> CheckView {
-    let layers = match look::layers(tree.common_dir(), toplevel, default_file) {
-        Ok((layers, _)) => layers,
-        Err(failure) => return failed("config", &failure),
-    };
-    let settings = Settings::from_layers(&layers);
+fn tests(settings: &Settings, tree: &GitWorktree, toplevel: &Utf8Path, default_file: Option<&str>) -> CheckView {
     if settings.policy.has_verify {
         return good("config", format!("verified by: {}", settings.verify.commands.join("; ")));
     }
@@ -299,6 +311,32 @@ fn policy(tree: &GitWorktree, toplevel: &Utf8Path, default_file: Option<&str>) -
         format!("`pushback init`, or set `verify.commands`{}", guess.unwrap_or_default())
     };
     bad("config", "no verify command, so nothing could prove a fix", mend)
+}
+
+/// The editor that `agent.name` and `agent.command` choose; without them the first known one on the PATH is taken.
+fn editor(settings: &Settings) -> Option<CheckView> {
+    let (name, command) = (settings.agent.name.as_deref(), settings.agent.command.first().map(String::as_str));
+    let program = match (name, command) {
+        (Some("command"), None) => {
+            return Some(bad(
+                EDITOR,
+                "`agent.name` is \"command\" and `agent.command` is empty",
+                "set `agent.command`",
+            ));
+        }
+        (_, Some(program)) | (Some(program), None) => program,
+        (None, None) => return None,
+    };
+    let path = std::env::var("PATH").unwrap_or_default();
+    Some(if crate::agent::offers(&path, program) {
+        good(EDITOR, format!("{program}, as configured"))
+    } else {
+        bad(
+            EDITOR,
+            format!("{program} is configured and not there"),
+            "install it, or mend `agent.name` or `agent.command`",
+        )
+    })
 }
 
 fn agents(editors: &[Editor]) -> Vec<CheckView> {

@@ -223,7 +223,12 @@ impl Ways<'_> {
                 list.push(("show", ours(&format!("show {}", entry.finding.id))));
             }
             (Action::AskPerson, None) => list.push(("status", ours("status"))),
-            (Action::Wait, _) if thing.unposted => list.push(("run", ours("run"))),
+            (Action::Wait, entry) if thing.unposted => {
+                if let Some(words) = entry.and_then(again) {
+                    list.push(("post", ours(&words)));
+                }
+                list.push(("run", ours("run")));
+            }
             (Action::Wait, _) => {
                 list.push(("again", ours("next --json")));
                 list.push(("wait", ours("run --wait 30m")));
@@ -287,4 +292,19 @@ fn text(
         out.push_str(&format!("{name:>7}  {line}\n"));
     }
     out
+}
+
+/// The same answer once more posts what is still owed on it, and nothing that was posted.
+fn again(entry: &Entry) -> Option<String> {
+    let pending = entry.pending.as_ref()?;
+    let quoted = |text: &str| format!("'{}'", text.replace('\'', r"'\''"));
+    let mut words = format!("resolve {} {}", entry.finding.id, pending.verb.as_str());
+    if !matches!(pending.verb, Verb::Fix | Verb::Stale) {
+        words.push_str(&format!(" --reason {}", quoted(&pending.reason)));
+    }
+    if let Some(plan) = &pending.plan {
+        words.push_str(&format!(" --plan-title {}", quoted(&plan.title)));
+        plan.steps.iter().for_each(|step| words.push_str(&format!(" --step {}", quoted(step))));
+    }
+    Some(words)
 }
