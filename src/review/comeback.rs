@@ -197,7 +197,7 @@ fn the_one<'e>(apart: &[&'e Entry], new: &Entry) -> Option<&'e Entry> {
     let right_there = |pred: &&&Entry| same_identity(pred, new) || distance(pred, new) == Some(0);
     let open = |pred: &&&Entry| pred.finding.status == Status::Open;
     let others: Vec<&&Entry> = fitting.collect();
-    if right_there(&first) || !open(&first) || !others.iter().any(|other| open(&other)) {
+    if right_there(&first) || !open(&first) || !others.iter().any(open) {
         return Some(first);
     }
     others.into_iter().find(|pred| right_there(pred)).copied()
