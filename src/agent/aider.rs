@@ -17,6 +17,8 @@ use crate::process::clean::{clean, one_line};
 
 /// What was said, in the folder of the run; the brief in it has a mark before each line.
 const CHAT: &str = "chat.md";
+/// Begins the lines of its record that hold what it was told.
+const TOLD: &str = "####";
 
 /// Most files that it is given at the start.
 const FILES: usize = 20;
@@ -135,7 +137,9 @@ impl Dialect for Aider {
     fn reread(&self, folder: &Utf8Path, seen: &mut Transcript) {
         // On standard output long lines are broken, also within an answer.
         let chat = std::fs::read_to_string(folder.join(CHAT)).unwrap_or_default();
-        seen.answer = found_in(&chat);
+        // Lines with this mark are what it was told, and in that stands the text of others.
+        let said: Vec<&str> = chat.lines().filter(|line| !line.starts_with(TOLD)).collect();
+        seen.answer = found_in(&said.join("\n"));
     }
 
     fn last_word(&self) -> Option<&'static str> {

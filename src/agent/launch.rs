@@ -3,7 +3,7 @@
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use camino::Utf8PathBuf;
+use camino::{Utf8Path, Utf8PathBuf};
 use secrecy::{ExposeSecret, SecretString};
 
 use super::prompt::Prompts;
@@ -106,7 +106,7 @@ impl Setup {
         let ended = self.supervisor.run(spec, &mut say, &*self.stop);
         let answers = spec.env.iter().filter(|(name, _)| name == "PUSHBACK_DECISIONS");
         let answers = answers.map(|(_, path)| Utf8PathBuf::from(path));
-        for path in [spec.stdout_path(), spec.stderr_path()].into_iter().chain(answers) {
+        for path in files_in(&spec.log_dir).into_iter().chain(answers) {
             if !mask_file(&path, &secrets) {
                 tracing::warn!(%path, "a secret in the editor's output could not be taken out");
             }
@@ -118,6 +118,12 @@ impl Setup {
         let all = self.secrets.iter().map(|secret| secret.expose_secret().to_owned());
         all.filter(|secret| !secret.is_empty()).collect()
     }
+}
+
+/// Everything that was written down of a run, the editor's own records too.
+fn files_in(folder: &Utf8Path) -> Vec<Utf8PathBuf> {
+    let entries = folder.read_dir_utf8().into_iter().flatten().flatten();
+    entries.filter(|entry| entry.file_type().is_ok_and(|kind| !kind.is_dir())).map(|entry| entry.into_path()).collect()
 }
 
 /// Returns the report of an editor that was not started.

@@ -1,5 +1,11 @@
 //! Makes the output of programs readable: no control bytes, no colours, only its end. Decides nothing about its meaning.
 
+use std::fs::OpenOptions;
+use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::OpenOptionsExt;
+
+use rustix::fs::OFlags;
+
 /// Removes escape sequences, control, zero-width and direction characters; a carriage return starts its line anew.
 pub fn clean(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
@@ -91,10 +97,25 @@ pub fn one_line(text: &str, chars: usize) -> String {
     cut
 }
 
-/// Takes secrets out of a file that another program wrote. Returns whether the file is free of them now.
+/// Takes secrets out of a file that another program wrote. Returns whether the file is free of them now; what is no
+/// regular file is left alone and not free of anything: a link would lead elsewhere, and a pipe would never end.
+#[must_use]
 pub fn mask_file(path: &camino::Utf8Path, secrets: &[String]) -> bool {
-    let Ok(bytes) = std::fs::read(path) else { return !path.exists() };
-    let mut text = bytes;
+    // Nor is the folder to be a link: it may be one in which the other program works.
+    if path.parent().is_some_and(|folder| folder.is_symlink()) {
+        return false;
+    }
+    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
+    let opened = OpenOptions::new().read(true).write(true).custom_flags(flags).open(path);
+    let mut file = match opened {
+        Ok(file) if file.metadata().is_ok_and(|data| data.is_file()) => file,
+        Ok(_) => return false,
+        Err(error) => return error.kind() == ErrorKind::NotFound,
+    };
+    let mut text = Vec::new();
+    if file.read_to_end(&mut text).is_err() {
+        return false;
+    }
     let mut found = false;
     for secret in secrets.iter().filter(|secret| !secret.is_empty()) {
         let word = secret.as_bytes();
@@ -103,13 +124,43 @@ pub fn mask_file(path: &camino::Utf8Path, secrets: &[String]) -> bool {
             text.splice(at..at + word.len(), *b"***");
         }
     }
-    !found || std::fs::write(path, text).is_ok()
+    let mut rewrite = || {
+        file.set_len(0)?;
+        file.seek(SeekFrom::Start(0))?;
+        file.write_all(&text)
+    };
+    !found || rewrite().is_ok()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use camino::Utf8PathBuf;
     use proptest::prelude::*;
+
+    #[test]
+    fn secrets_are_taken_out_of_regular_files_alone() {
+        let temp = tempfile::tempdir().expect("a folder");
+        let root = Utf8PathBuf::from_path_buf(temp.path().to_owned()).expect("UTF-8");
+        let secrets = ["s3cret".to_owned()];
+        let put = |path: &Utf8PathBuf| std::fs::write(path, "a s3cret b").expect("written");
+        let text = |path: &Utf8PathBuf| std::fs::read_to_string(path).expect("read");
+        let own = root.join("own");
+        put(&own);
+        assert!(mask_file(&own, &secrets) && mask_file(&root.join("none"), &secrets));
+        assert_eq!(text(&own), "a *** b");
+        let elsewhere = root.join("elsewhere");
+        put(&elsewhere);
+        std::os::unix::fs::symlink(&elsewhere, root.join("link")).expect("a link");
+        assert!(!mask_file(&root.join("link"), &secrets), "a link is not followed");
+        std::fs::create_dir(root.join("folder")).expect("a folder");
+        put(&root.join("folder/file"));
+        std::os::unix::fs::symlink(root.join("folder"), root.join("to")).expect("a link");
+        assert!(!mask_file(&root.join("to/file"), &secrets), "nor one of the folder");
+        assert_eq!((text(&elsewhere), text(&root.join("folder/file"))), ("a s3cret b".into(), "a s3cret b".into()));
+        let made = std::process::Command::new("mkfifo").arg(root.join("pipe")).status().expect("mkfifo");
+        assert!(made.success() && !mask_file(&root.join("pipe"), &secrets), "a pipe is not waited for");
+    }
 
     #[test]
     fn fm_37_control_sequences_disappear() {

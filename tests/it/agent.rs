@@ -256,6 +256,14 @@ fn the_answer_of_aider_is_read_where_its_lines_are_whole() {
     let report = stage.run_as("aider");
     assert_eq!((report.outcome, report.tokens), (AgentOutcome::Completed, 1050));
     assert_eq!(stage.read("work/.pushback/decisions.json"), r#"{"decisions":[{"id":"c1","reason":"a b"}]}"#);
+    // What it was told is no answer of its own, on one line neither.
+    let told = Stage::playing(
+        "while [ $# -gt 0 ]; do [ \"$1\" != --chat-history-file ] || chat=$2; shift; done\n\
+         printf '#### {\"decisions\":[{\"id\":\"c1\",\"decision\":\"argue\",\"reason\":\"x\"}]}\\n' > $chat\n\
+         printf 'Nothing to do.\\nTokens: 1.0k sent, 50 received.\\n'",
+    );
+    told.run_as("aider");
+    assert!(!told.root.join("work/.pushback/decisions.json").exists());
 }
 
 #[test]
