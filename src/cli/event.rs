@@ -49,6 +49,9 @@ struct Checked {
     pull_requests: Vec<Numbered>,
 }
 
+/// The event of a merge queue.
+const MERGE_GROUP: &str = "merge_group";
+
 fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|text| !text.is_empty())
 }
@@ -60,9 +63,9 @@ fn payload() -> Result<Option<(String, Payload)>, Failure> {
     let (Some(name), Some(path)) = (variable("GITHUB_EVENT_NAME"), variable("GITHUB_EVENT_PATH")) else {
         return Ok(None);
     };
-    let bad = |why: String| {
-        Failure::usage(format!("the event of this workflow ({path}) could not be read: {why}"), "name it with `--pr N`")
-    };
+    let mend = if name == MERGE_GROUP { "make the event's file readable here" } else { "name it with `--pr N`" };
+    let bad =
+        |why: String| Failure::usage(format!("the event of this workflow ({path}) could not be read: {why}"), mend);
     let bytes = std::fs::read(&path).map_err(|error| bad(error.to_string()))?;
     let payload = serde_json::from_slice(&bytes).map_err(|error| bad(error.to_string()))?;
     Ok(Some((name, payload)))
@@ -97,14 +100,17 @@ fn pull_of(payload: &Payload) -> Option<u64> {
 
 /// Returns the queued pull request when a merge group started this call.
 pub(crate) fn queued() -> Result<Option<Queued>, Failure> {
+    // Other events name at most a pull request, and that may be named by hand.
+    if variable("GITHUB_EVENT_NAME").as_deref() != Some(MERGE_GROUP) {
+        return Ok(None);
+    }
     match payload()? {
-        Some((name, payload)) if name == "merge_group" => match &payload.merge_group {
-            Some(group) => queued_of(group).map(Some),
-            None => {
-                Err(Failure::usage("the event `merge_group` names no group", "name the pull request with `--pr N`"))
-            }
-        },
-        Some(_) | None => Ok(None),
+        Some((_, payload)) if payload.merge_group.is_some() => payload.merge_group.as_ref().map(queued_of).transpose(),
+        Some(_) => Err(Failure::usage(
+            "the event `merge_group` names no group",
+            "judge the pull request itself with `--pr N`, outside of this event",
+        )),
+        None => Ok(None),
     }
 }
 
@@ -113,7 +119,8 @@ pub(crate) fn name_pull(global: &mut Global) -> Result<(), Failure> {
     if let Some(queued) = queued()? {
         let number = queued.number.to_string();
         match &global.pr {
-            Some(named) if named.trim_start_matches('#') != number => {
+            // By number or by address.
+            Some(named) if named.rsplit("/pull/").next().unwrap_or(named).trim_start_matches('#') != number => {
                 let why = format!("the merge group is about #{number}, not about {named}");
                 return Err(Failure::usage(why, "leave `--pr` out in a `merge_group` event"));
             }

@@ -72,7 +72,7 @@ pub(crate) fn desk_at(cx: &Context, command: &str, mut place: Place) -> Result<D
     let api = place::connect(&place, &cx.global, cx.clock.clone())?;
     let (meant, obs, force) = read(cx, &place, &api)?;
     let pr = PrRef { host: place.host.clone(), slug: meant.slug.clone(), number: meant.number };
-    store::remember_pull(place.tree.common_dir(), &place.host, &place.remote_branch, &meant.slug, meant.number);
+    let looked_up = place.remote_branch.clone();
     let Force { settings, rules, guard, mut notes, default_file } = force;
     notes.extend(loosened(&place, &api, &meant.slug, &obs, default_file.as_deref()));
     let branch = obs.pr.head_branch.clone();
@@ -80,7 +80,14 @@ pub(crate) fn desk_at(cx: &Context, command: &str, mut place: Place) -> Result<D
     let place = Place { tree: place.tree.for_pr(&place.remote, &branch)?, ..place };
     let forge = Github::new(api, pr.clone(), write_gap(cx));
     let store = FileStore::new(place.tree.common_dir(), &place.found.toplevel, pr.clone(), command)?;
-    Ok(Desk { place, pr, settings, rules, guard, prompts: prompts(), forge, store, obs, notes, own_tree: false })
+    let desk =
+        Desk { place, pr, settings, rules, guard, prompts: prompts(), forge, store, obs, notes, own_tree: false };
+    // Another pull request that was named says nothing about this branch.
+    if desk.on_its_branch() {
+        let common = desk.place.tree.common_dir();
+        store::remember_pull(common, &desk.place.host, &looked_up, &desk.pr.slug, desk.pr.number);
+    }
+    Ok(desk)
 }
 
 /// What is in force for a pull request, made ready.
@@ -216,8 +223,7 @@ pub(crate) fn layers(
     let path = toplevel.join(CONFIG_FILE);
     let here = std::fs::read(&path).ok().filter(|bytes| default_file.map(str::as_bytes) != Some(bytes));
     if let Some(bytes) = here {
-        let in_ci = std::env::var_os("CI").is_some_and(|value| !value.is_empty());
-        if !in_ci && store::is_trusted(common_dir, &bytes)? {
+        if !in_ci() && store::is_trusted(common_dir, &bytes)? {
             let layer = parse(path.as_str(), &String::from_utf8_lossy(&bytes))?;
             files.push((Origin::TrustedWorktree, layer));
         } else {
@@ -238,6 +244,11 @@ pub(crate) fn layers(
         notes.push(format!("a worktree file cannot set: {}", layers.ignored.join(", ")));
     }
     Ok((layers, notes))
+}
+
+/// Tells whether a worktree's file is ruled out (R29).
+pub(crate) fn in_ci() -> bool {
+    std::env::var_os("CI").is_some_and(|value| !value.is_empty())
 }
 
 fn user_file() -> Result<Option<(Utf8PathBuf, String)>, Failure> {
@@ -295,7 +306,7 @@ impl Desk {
     /// Returns the branch's heads here and on the remote for a verdict; `None` where this clone knows nothing of it.
     pub(crate) fn heads(&self, head: &Sha) -> Result<Option<LocalHeads>, Failure> {
         if self.on_its_branch() {
-            return Ok(Some(rounds::heads(&self.place.tree, head)?));
+            return Ok(Some(rounds::heads(&self.place.tree)?));
         }
         let pushed_here = self.obs.pr.head_repo.as_ref().is_some_and(|repo| {
             self.place.slugs.iter().any(|slug| slug.same(repo))
@@ -304,8 +315,9 @@ impl Desk {
         if !pushed_here {
             return Ok(None);
         }
-        let remote = self.place.tree.remote_head()?.unwrap_or_else(|| head.clone());
-        Ok(Some(LocalHeads { local: remote.clone(), remote }))
+        // What is checked out here is another branch: there is nothing local to compare.
+        let remote = self.place.tree.remote_head()?;
+        Ok(Some(LocalHeads { local: remote.clone().unwrap_or_else(|| head.clone()), remote: remote.into() }))
     }
 
     /// Returns what does not change during a use case.
@@ -330,6 +342,24 @@ impl Desk {
             frozen: self.settings.verify.frozen.clone(),
             poll_min: self.settings.poll_min,
             poll_max: self.settings.poll_max,
+        }
+    }
+
+    /// Returns the world as the engine sees it.
+    pub(crate) fn ports<'a>(
+        &'a self,
+        cx: &'a Context,
+        agent: Option<&'a dyn Agent>,
+        verifier: &'a Commands,
+    ) -> Ports<'a> {
+        Ports {
+            forge: &self.forge,
+            tree: &self.place.tree,
+            agent,
+            verifier,
+            store: &self.store,
+            clock: &*cx.clock,
+            reporter: &cx.printer,
         }
     }
 
@@ -419,15 +449,7 @@ pub(crate) fn settings(place: &Place, api: &Api) -> Result<Settings, Failure> {
 /// One look of a command that only reads: state is saved when the lock is free and nothing came between.
 pub(crate) fn look(cx: &Context, desk: &Desk) -> Result<(Summary, Survey), Failure> {
     let verifier = desk.verifier(cx)?;
-    let ports = Ports {
-        forge: &desk.forge,
-        tree: &desk.place.tree,
-        agent: None,
-        verifier: &verifier,
-        store: &desk.store,
-        clock: &*cx.clock,
-        reporter: &cx.printer,
-    };
+    let ports = desk.ports(cx, None, &verifier);
     let setup = desk.setup(None);
     let before = desk.store.load(None)?;
     let mut summary = desk.summary(&ports, &setup)?;

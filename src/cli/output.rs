@@ -19,6 +19,15 @@ pub(crate) fn shown(text: &str) {
     stdout(&clean(text));
 }
 
+/// Prints what a person has to see before the answer: on stderr where stdout is for a program.
+pub(crate) fn before(json: bool, text: &str) {
+    if json {
+        let _ = anstream::stderr().write_all(clean(text).as_bytes());
+    } else {
+        shown(text);
+    }
+}
+
 /// Prints one JSON object.
 pub(crate) fn json<T: Serialize>(value: &T) {
     let text = escaped(&serde_json::to_string_pretty(value).unwrap_or_default());

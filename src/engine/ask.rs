@@ -17,10 +17,8 @@ use crate::review::verdict::Gate;
 use crate::review::{description, outbox};
 
 /// Heads as this clone and its remote know them.
-pub fn heads(tree: &dyn Worktree, head: &Sha) -> Result<LocalHeads, EngineError> {
-    let local = tree.facts()?.head;
-    let remote = tree.remote_head()?.unwrap_or_else(|| head.clone());
-    Ok(LocalHeads { local, remote })
+pub fn heads(tree: &dyn Worktree) -> Result<LocalHeads, EngineError> {
+    Ok(LocalHeads { local: tree.facts()?.head, remote: tree.remote_head()?.into() })
 }
 
 /// Tells how a commit here stands to the pull request's head.

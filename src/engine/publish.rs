@@ -61,12 +61,24 @@ pub fn publish(board: &dyn StatusBoard, spot: Spot<'_>, ours: &OwnStatus) -> Res
 
 /// Replaces a good verdict of ours that turned out not to be the newest.
 pub fn withdraw(board: &dyn StatusBoard, spot: Spot<'_>, ours: &OwnStatus) -> Result<(), EngineError> {
-    let now = board.statuses(spot.sha, spot.context)?;
-    if ours.state == "success" && publish::stands(&now, ours) {
-        let instead = publish::own("pending", "waiting: a newer verdict is about; judge again", ours.judged);
-        if let Written::Forbidden(why) = board.set_status(spot.sha, spot.context, &instead) {
-            return Err(forbidden(spot, why).into());
-        }
+    let good = || -> Result<bool, EngineError> {
+        Ok(ours.state == "success" && publish::stands(&board.statuses(spot.sha, spot.context)?, ours))
+    };
+    if !good()? {
+        return Ok(());
+    }
+    let instead = publish::own("pending", "waiting: a newer verdict is about; judge again", ours.judged);
+    let why = match board.set_status(spot.sha, spot.context, &instead) {
+        Written::Done(_) => return Ok(()),
+        Written::Forbidden(why) => return Err(forbidden(spot, why).into()),
+        Written::Limited(until) => return Err(ForgeError::Limited { request: request(spot), until }.into()),
+        Written::Unclear(why) | Written::NotSent(why) | Written::Gone(why) | Written::Refused(why) => why,
+    };
+    // A write that is not sure may have been made.
+    if good()? {
+        return Err(
+            failed(spot, format!("a good verdict that is not the newest could not be taken back: {why}")).into()
+        );
     }
     Ok(())
 }
@@ -183,6 +195,13 @@ mod tests {
         assert_eq!(board.now.borrow()[0].state, "pending", "no good verdict is left over a newer one");
         withdraw(&board, Spot { sha: &sha, context: "c" }, &ours).expect("nothing to do");
         assert_eq!(*board.writes.borrow(), 1);
+        // One that could not be taken back is said, and not left to be believed.
+        let refused = vec![Written::Refused("no".to_owned())];
+        let board = Board::new(vec![seen(&ours), seen(&own("failure", 20))], refused);
+        assert!(withdraw(&board, Spot { sha: &sha, context: "c" }, &ours).is_err());
+        let unclear = vec![Written::Unclear("reset".to_owned())];
+        let board = Board::new(vec![seen(&ours), seen(&own("failure", 20))], unclear);
+        assert!(withdraw(&board, Spot { sha: &sha, context: "c" }, &ours).is_ok());
     }
 
     #[test]

@@ -177,17 +177,10 @@ fn claim(
     let Some(parent) = ports.tree.parent(sha)?.filter(|_| here) else {
         return Ok(Err(format!("commit {} is not in this branch", sha.short())));
     };
-    let made = absorb::places(summary, &survey.obs).into_iter().find(|(id, ..)| *id == answer.id);
-    if let Some((_, made_on, _)) = &made
-        && ports.tree.fetch(made_on)?
-        && ports.tree.is_ancestor(sha, made_on)? == Some(true)
-    {
-        return Ok(Err(format!(
-            "commit {} is no newer than the finding, which was made on {}: commit the fix first",
-            sha.short(),
-            made_on.short()
-        )));
+    if let Some(why) = too_old(ports, summary, survey, entry, sha)? {
+        return Ok(Err(why));
     }
+    let made = absorb::places(summary, &survey.obs).into_iter().find(|(id, ..)| *id == answer.id);
     let mut origins: Vec<(Sha, Place)> = made.into_iter().map(|(_, made_on, place)| (made_on, place)).collect();
     origins.extend(at_head(entry).map(|place| (head.clone(), place)));
     let mut then = if origins.is_empty() { Some(entry.clone()) } else { None };
@@ -204,6 +197,39 @@ fn claim(
     };
     let diff = ports.tree.diff(&parent, sha)?;
     Ok(judge::touches(&then, &answer.places, &diff).map(|place| (place, sha.clone())))
+}
+
+/// Says why a commit cannot be the fix of a finding: it is none of this pull request's, or was there before the finding.
+fn too_old(
+    ports: &Ports<'_>,
+    summary: &Summary,
+    survey: &Survey,
+    entry: &Entry,
+    sha: &Sha,
+) -> Result<Option<String>, EngineError> {
+    let (tree, base) = (ports.tree, &survey.obs.pr.base_sha);
+    if !tree.fetch(base)? || tree.is_ancestor(sha, base)? != Some(false) {
+        return Ok(Some(format!("commit {} is none of this pull request's", sha.short())));
+    }
+    // What has no commit of its own was said about the head of its time, as far as that is remembered.
+    let (channel, carrier) = (entry.finding.channel, entry.finding.id.carrier());
+    let said = survey.obs.comments.iter().find(|comment| comment.channel == channel && comment.id == carrier);
+    let then = said.and_then(|said| summary.heads.iter().rev().find(|head| head.since <= said.created_at));
+    let mut known = entry.made_on.iter().chain(then.map(|head| &head.sha));
+    let Some(about) = known.try_fold(None, |found: Option<&Sha>, one| match found {
+        Some(found) => Ok(Some(found)),
+        None => tree.fetch(one).map(|there| there.then_some(one)),
+    })?
+    else {
+        return Ok(None);
+    };
+    Ok((tree.is_ancestor(sha, about)? == Some(true)).then(|| {
+        format!(
+            "commit {} is no newer than the finding, which was made on {}: commit the fix first",
+            sha.short(),
+            about.short()
+        )
+    }))
 }
 
 /// The place of a finding as it is mapped to the head.

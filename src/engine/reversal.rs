@@ -33,7 +33,9 @@ pub(super) fn given_back(
         return Ok(Some(EditEnd::Go));
     }
     let asks: Vec<String> = by.iter().filter_map(|id| summary.comments.get(id)).map(named).collect();
-    let why = format!("contested: {} asks for what undoes the fix of {what}", asks.join(", "));
+    // A round may be about nothing but red tests.
+    let asks = if asks.is_empty() { "the spec".to_owned() } else { asks.join(", ") };
+    let why = format!("contested: {asks} asks for what undoes the fix of {what}");
     finish(summary, RoundOutcome::Rejected, format!("{why}{kept}"));
     for other in by.iter().filter(|other| **other != id) {
         if let Some(entry) = summary.comments.get_mut(other) {

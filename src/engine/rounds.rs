@@ -17,7 +17,7 @@ pub use super::start::{load, rebuilt};
 
 use crate::ports::{Depth, Event, Held, Woken};
 use crate::review::followup as followup_plans;
-use crate::review::gate::LocalHeads;
+use crate::review::gate::{LocalHeads, RemoteTip};
 use crate::review::ids::{FindingId, Sha};
 use crate::review::observation::{Observation, PrState};
 use crate::review::outbox;
@@ -301,7 +301,8 @@ impl Run<'_> {
             until_ready: self.request.until_ready,
             has_editor: self.ports.agent.is_some(),
         };
-        let heads = LocalHeads { local: local.clone(), remote: local.clone() };
+        let ours = self.pushed.clone().filter(|pushed| pushed == local);
+        let heads = LocalHeads { local: local.clone(), remote: ours.map_or(RemoteTip::NotAsked, RemoteTip::At) };
         let gate = self.request.until_ready.then(|| judge_gate(self.setup, summary, survey, Some(&heads)));
         next_step(&Situation {
             summary,

@@ -93,7 +93,7 @@ pub fn digest(
     depth: Depth,
 ) -> Result<Survey, EngineError> {
     let notes = trust::notes(&obs, setup.rules, setup.policy);
-    if by_a_person(ports, summary, &obs.pr.head)? {
+    if by_a_person(ports, summary, &obs)? {
         summary.restart_rounds();
     }
     push::pushed_rounds(ports, summary, &obs.pr.head)?;
@@ -125,18 +125,21 @@ pub fn digest(
 }
 
 /// Tells whether the head moved by a commit that a person made. What cannot be read here resets nothing.
-fn by_a_person(ports: &Ports<'_>, summary: &Summary, head: &Sha) -> Result<bool, EngineError> {
+fn by_a_person(ports: &Ports<'_>, summary: &Summary, obs: &Observation) -> Result<bool, EngineError> {
+    let (head, base) = (&obs.pr.head, &obs.pr.base_sha);
     let Some(last) = summary.heads.last().map(|last| &last.sha).filter(|last| *last != head) else {
         return Ok(false);
     };
     if our_commits(summary).contains(head) || summary.heads.iter().any(|known| known.sha == *head) {
         return Ok(false);
     }
-    if !ports.tree.fetch(last)? || !ports.tree.fetch(head)? {
+    if !ports.tree.fetch(last)? || !ports.tree.fetch(head)? || !ports.tree.fetch(base)? {
         return Ok(false);
     }
+    // What a merge of the base brought along was made elsewhere.
+    let own: BTreeSet<Sha> = ports.tree.commits(base, head)?.into_iter().map(|made| made.sha).collect();
     let new = ports.tree.commits(last, head)?;
-    Ok(new.iter().any(|made| commit::by_person(&made.author, &made.message)))
+    Ok(new.iter().any(|made| own.contains(&made.sha) && commit::by_person(&made.author, &made.message)))
 }
 
 /// Judges the reviewers on a reading.

@@ -341,8 +341,9 @@ impl Desk<'_> {
         if self.dry || self.ask.confirm("Do all of this?") != Some(true) {
             return Ok(left(survey, notes));
         }
+        // What stands now counts: the worktree may have changed while the question stood.
+        let refused = self.carry_out(summary, &survey, &outcome)?;
         notes.extend(refused.iter().chain(&outcome.void).map(|(id, why)| format!("{id}: {why}")));
-        self.carry_out(summary, &survey, &outcome)?;
         for id in outcome.fixes.iter() {
             self.fresh_start(summary, *id);
         }
@@ -365,7 +366,7 @@ impl Desk<'_> {
         outcome: &Outcome,
     ) -> Result<Vec<(FindingId, String)>, EngineError> {
         for (id, text) in &outcome.commands {
-            if !accepted_here(summary, &survey.obs, *id, text) {
+            if !(self.rights.writes && accepted_here(summary, &survey.obs, *id, text)) {
                 outbox::plan_command(summary, &survey.obs, *id, text);
             }
         }

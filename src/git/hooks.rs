@@ -188,11 +188,11 @@ impl GitWorktree {
     }
 }
 
-/// Reads `git version 2.47.3`.
-fn version(text: &str) -> Option<(u32, u32)> {
-    let mut parts = text.split_whitespace().nth(2)?.split('.');
-    let number = |part: Option<&str>| part?.parse().ok();
-    Some((number(parts.next())?, number(parts.next())?))
+/// Reads `git version 2.47.3 (Apple …)`.
+pub fn version(text: &str) -> Option<(u32, u32)> {
+    let number = text.split_whitespace().find(|word| word.starts_with(|c: char| c.is_ascii_digit()))?;
+    let mut parts = number.split('.').map(str::parse);
+    Some((parts.next()?.ok()?, parts.next()?.ok()?))
 }
 
 fn tail(log: &str, sha: &Sha) -> LogTail {
@@ -257,6 +257,9 @@ mod tests {
         check("git version 2.39.5 (Apple Git-154)", Some((2, 39)));
         check("git version 2.54.0.rc1", Some((2, 54)));
         check("git version 3.0", Some((3, 0)));
+        check("git version 2.36.0.windows.1", Some((2, 36)));
+        check("git version", None);
+        check("git version 2", None);
         check("git", None);
     }
 

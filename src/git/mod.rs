@@ -23,7 +23,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use secrecy::SecretString;
 
 pub use discover::{Discovered, Head, PushTarget, Remote, discover};
-pub use hooks::{HookFacts, Landed, LogTail};
+pub use hooks::{HookFacts, Landed, LogTail, version};
 
 use crate::ports::{CommitInfo, GitError, LocalFacts, Pushed, Replayed, Worktree};
 use crate::review::diff::FileDiff;

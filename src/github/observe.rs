@@ -204,7 +204,8 @@ impl Github {
             wanted.into_iter().filter(|login| !known.contains_key(login)).collect::<BTreeSet<_>>()
         };
         let resolvers = threads.iter().flatten().filter_map(KeptThread::thread).filter_map(|t| t.resolved_by);
-        let wanted = people(&said, pull).into_iter().chain(resolvers).collect();
+        let own = account.iter().filter(|own| own.kind == AccountKind::Person).map(|own| own.login.clone());
+        let wanted = people(&said, pull).into_iter().chain(resolvers).chain(own).collect();
         let wanted = missing(&permissions, wanted);
         let about = first.about.filter(|_| plan.is_some());
         let second = thread::scope(|scope| {

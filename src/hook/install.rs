@@ -10,7 +10,7 @@ use super::script::{Event, KEPT, Script};
 use super::{HookError, io};
 
 /// First version of git that takes hooks from its configuration.
-const CONFIG_HOOKS: (u32, u32) = (2, 54);
+pub const CONFIG_HOOKS: (u32, u32) = (2, 54);
 /// Longest script read.
 const LIMIT: u64 = 1024 * 1024;
 

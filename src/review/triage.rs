@@ -12,7 +12,7 @@ use super::decision::PlanDraft;
 use super::disarm::{clean, one_line};
 use super::ids::FindingId;
 use super::judge::PlaceNow;
-use super::observation::Observation;
+use super::observation::{Observation, Permission};
 use super::policy::Policy;
 use super::severity::Severity;
 use super::status::Status;
@@ -172,6 +172,8 @@ pub struct Rights {
     pub regrade: bool,
     /// An editor is there.
     pub editor: bool,
+    /// It is known to have write permission: what is said here is then as good as a command in a thread.
+    pub writes: bool,
 }
 
 impl Rights {
@@ -180,7 +182,8 @@ impl Rights {
         let person = |author: &&Author| author.kind == AccountKind::Person;
         let account = obs.account.as_ref().filter(person);
         let regrade = account.is_some_and(|by| may_regrade(&policy.gate.regrade, by, obs.pr.author.as_ref()));
-        Self { commands: account.is_some(), regrade, editor }
+        let writes = account.is_some_and(|by| obs.permission(by) == Permission::Write);
+        Self { commands: account.is_some(), regrade, editor, writes }
     }
 }
 
@@ -197,7 +200,7 @@ pub fn allowed(entry: &Entry, rights: Rights) -> Vec<Kind> {
         Kind::Answer => open && !p1 && entry.is_question,
         Kind::Regrade => open && spoken && rights.regrade,
         // With its comment a thread may be gone too: then the word is kept here.
-        Kind::Accept => (spoken || entry.orphaned()) && (!p1 || rights.regrade),
+        Kind::Accept => (spoken || entry.orphaned() && rights.writes) && (!p1 || rights.regrade),
     };
     Kind::ALL.into_iter().filter(may).collect()
 }
@@ -459,7 +462,7 @@ mod tests {
     use crate::review::sample;
     use proptest::prelude::*;
 
-    const ALL: Rights = Rights { commands: true, regrade: true, editor: true };
+    const ALL: Rights = Rights { commands: true, regrade: true, editor: true, writes: true };
 
     fn there() -> PlaceNow {
         PlaceNow::There("`src/a.rs:10`".to_owned())
@@ -502,7 +505,7 @@ mod tests {
         check_allowed(&p1, Rights { regrade: false, ..ALL }, "fs");
         check_allowed(&p2, ALL, "fasorc");
         check_allowed(&p2, Rights { regrade: false, ..ALL }, "fasoc");
-        check_allowed(&p2, Rights { commands: false, regrade: false, editor: false }, "aso");
+        check_allowed(&p2, Rights { commands: false, regrade: false, editor: false, writes: false }, "aso");
         check_allowed(&p3, ALL, "sorc");
         let mut question = p2.clone();
         question.is_question = true;
@@ -513,6 +516,10 @@ mod tests {
         let mut gone = p1;
         (gone.finding.status, gone.finding.needs_person) = (Status::Gone, true);
         check_allowed(&gone, ALL, "c");
+        // Without a thread only an account that may write has a word.
+        gone.thread = None;
+        check_allowed(&gone, ALL, "c");
+        check_allowed(&gone, Rights { writes: false, ..ALL }, "");
     }
 
     #[track_caller]
@@ -538,7 +545,7 @@ mod tests {
         (drafted.pending, drafted.finding.needs_person) = (Some(sample::pending(Verb::Argue, "because")), true);
         check_advice(&drafted, &there(), Kind::Argue);
         check_advice(&sample::entry("c3", Severity::Nit), &there(), Kind::Accept);
-        let nobody = Rights { commands: false, regrade: false, editor: false };
+        let nobody = Rights { commands: false, regrade: false, editor: false, writes: false };
         assert_eq!(advised(&p1, &there(), &allowed(&p1, nobody), 3), None, "what is not allowed is not advised");
     }
 

@@ -804,6 +804,7 @@ fn formats_that_libgit2_does_not_know_are_read_with_git() {
             let probe = tempfile::tempdir().expect("a folder");
             let known = std::process::Command::new(&git).arg("init").args(init).arg(probe.path()).output();
             if !known.expect("runs").status.success() {
+                println!("SKIPPED: {} does not know {}", git.display(), init[0]);
                 continue;
             }
             let scene = Scene::with_init(&git, init);

@@ -142,7 +142,7 @@ fn r1_a_reading_holds_every_channel() {
     assert_eq!((seen.pr.head.as_str(), seen.pr.state), (sha('b').as_str(), PrState::Open));
     assert_eq!(seen.account.as_ref().map(|a| (a.login.as_str(), a.kind)), Some(("me", AccountKind::Person)));
     let asked: Vec<_> = seen.permissions.iter().map(|(l, p)| (l.as_str(), *p)).collect();
-    assert_eq!(asked, [("ann", Permission::Write), ("bob", Permission::Write)]);
+    assert_eq!(asked, [("ann", Permission::Write), ("bob", Permission::Write), ("me", Permission::Write)]);
     let checks = seen.checks.known().expect("checks");
     assert_eq!(
         checks.iter().map(|c| (c.name.as_str(), c.state.clone())).collect::<Vec<_>>(),

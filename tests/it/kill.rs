@@ -168,10 +168,13 @@ fn torture_every_request_of_a_settling_run() {
     let golden = settling();
     golden.run(&RUN).ends(0, &["settled"]);
     let golden = golden.end();
+    let mut points = 0;
     for nth in 1.. {
         let Some(scene) = at_request_of(settling(), "*", "*", None, nth) else { break };
         goes_on_to(&scene, &golden, &format!("request {nth}"));
+        points += 1;
     }
+    assert!(points > 20, "{points}");
 }
 
 #[test]
@@ -288,5 +291,6 @@ fn torture_system_calls() {
             goes_on(&scene, &format!("{call} {fault} {nth} (exit {})", out.code));
         }
         println!("{call} {fault}: {points} points");
+        assert!(points > 0, "{call} {fault} struck nowhere");
     }
 }

@@ -29,8 +29,10 @@ fn settled(scene: &Scene) {
 fn r19_the_verdict_is_published_on_the_judged_commit() {
     let scene = Scene::new(good);
     settled(&scene);
-    let dry = scene.run(&["gate", "--verify", "--publish", "--dry-run"]);
-    dry.ends(0, &["would publish: pushback/gate success on "]);
+    let dry = ["gate", "--verify", "--publish", "--dry-run"];
+    scene.run(&dry).ends(15, &["would publish: pushback/gate error on "]);
+    scene.run(&["gate", "--verify"]).ends(0, &["gate: ready"]);
+    scene.run(&dry).ends(0, &["would publish: pushback/gate success on "]);
     assert_eq!(scene.writes(), Vec::<String>::new());
     let out = scene.run(&["gate", "--verify", "--publish", "--json"]);
     out.ends(0, &[]);

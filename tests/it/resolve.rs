@@ -156,6 +156,35 @@ fn r26_the_first_post_needs_consent_and_a_claim_needs_none() {
 }
 
 #[test]
+fn r8_an_older_commit_fixes_nothing_that_was_said_in_the_conversation() {
+    let scene = Scene::new(|plan| {
+        let said =
+            json!({ "issue_comment": { "user": "ann", "body": "[P1] The total is lost when a price is missing." } });
+        plan.script = vec![json!({ "after_push": 0, "actions": [said] })];
+    });
+    let p1 = id(&scene, "The total is lost");
+    assert!(p1.starts_with('i'), "{p1}");
+    let refused = |sha: &str, words: &str| {
+        scene.run(&["resolve", &p1, "fix", "--commit", sha]).ends(2, &[words]);
+    };
+    refused("HEAD", "no newer than the finding");
+    // What comes from the base was made for something else.
+    scene.git(&["switch", "-q", "-C", "main", "origin/main"]);
+    scene.write("other.txt", "more\n");
+    scene.git(&["add", "-A"]);
+    scene.git(&["commit", "-q", "-m", "On the base"]);
+    scene.git(&["push", "-q", "origin", "main"]);
+    let base = scene.git(&["rev-parse", "HEAD"]);
+    scene.git(&["switch", "-q", "feature"]);
+    scene.git(&["merge", "-q", "--no-edit", "main"]);
+    scene.git(&["push", "-q", "origin", "feature"]);
+    refused(&base, "none of this pull request's");
+    assert!(scene.statuses().values().all(|status| status == "P1 open"), "{:?}", scene.statuses());
+    let fix = commit(&scene, "rate=0", "rate=1");
+    scene.run(&["resolve", &p1, "fix", "--commit", &fix]).ends(0, &["claimed"]);
+}
+
+#[test]
 fn r8_a_persons_finding_gets_a_draft_and_no_words() {
     let scene = Scene::new(|plan| {
         let comment =

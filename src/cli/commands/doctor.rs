@@ -13,7 +13,7 @@ use crate::cli::place::{self, Place};
 use crate::cli::{Context, output, project, token};
 use crate::config::layers::Layers;
 use crate::config::settings::Settings;
-use crate::git::GitWorktree;
+use crate::git::{GitWorktree, version};
 use crate::github::{Api, READS, RepositoryFacts, Right};
 use crate::report::json::{AgentView, CheckView, DoctorView, Envelope};
 
@@ -111,9 +111,14 @@ fn here(cx: &Context, tree: &GitWorktree, checks: &mut Vec<CheckView>) {
         Ok(api) => api,
         Err(failure) => return checks.push(failed("token", &failure)),
     };
-    let default_file = api.contents(&place.slugs[0], CONFIG_FILE, None).ok().flatten();
+    let default_file = api.contents(&place.slugs[0], CONFIG_FILE, None);
     forge(&place, &api, checks);
-    checks.extend(policy(tree, &toplevel, default_file.as_deref()));
+    match default_file {
+        Ok(file) => checks.extend(policy(tree, &toplevel, file.as_deref())),
+        Err(error) => {
+            checks.push(open("config", format!("the default branch's {CONFIG_FILE} could not be read: {error}"), ""));
+        }
+    }
 }
 
 fn git() -> CheckView {
@@ -128,13 +133,6 @@ fn git() -> CheckView {
         Some(_) => bad("git", format!("{text} is too old"), mend),
         None => open("git", format!("`{text}` tells no version"), mend),
     }
-}
-
-/// Reads `git version 2.47.3 (Apple …)`.
-fn version(text: &str) -> Option<(u32, u32)> {
-    let number = text.split_whitespace().find(|word| word.starts_with(|c: char| c.is_ascii_digit()))?;
-    let mut parts = number.split('.').map(str::parse);
-    Some((parts.next()?.ok()?, parts.next()?.ok()?))
 }
 
 /// Formats that libgit2 cannot open are read with the `git` program, which is slower and as right.
@@ -362,13 +360,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn versions_of_git_are_read() {
-        let check = |text: &str, expected: Option<(u32, u32)>| assert_eq!(version(text), expected, "{text}");
-        check("git version 2.47.3", Some((2, 47)));
-        check("git version 2.39.5 (Apple Git-154)", Some((2, 39)));
-        check("git version 2.36.0.windows.1", Some((2, 36)));
-        check("git version", None);
-        check("git version 2", None);
+    fn versions_of_git_are_compared() {
         assert!(version("git version 2.9.1") < Some(GIT) && version("git version 3.0.0") > Some(GIT));
     }
 

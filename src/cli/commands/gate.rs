@@ -9,8 +9,8 @@ use crate::cli::args::GateArgs;
 use crate::cli::failure::Failure;
 use crate::cli::look::Desk;
 use crate::cli::{Context, look, output};
+use crate::engine::rounds;
 use crate::engine::survey::Survey;
-use crate::engine::{Ports, rounds};
 use crate::ports::{Event, Loaded, Reporter, Store as _, Woken, Worktree};
 use crate::report::json::{GateView, PublishedView};
 use crate::report::table;
@@ -35,7 +35,7 @@ pub(super) fn run(cx: &Context, args: &GateArgs) -> Result<u8, Failure> {
     let left =
         |cx: &Context| args.wait.unwrap_or_default().saturating_sub(cx.clock.monotonic().saturating_sub(started));
     let mut pause: Option<Duration> = None;
-    let mut published = publish::Board::new(cx, args)?;
+    let mut published = publish::Board::new(args)?;
     loop {
         let look = look(cx, args)?;
         let again = published.take(cx, &look.desk, &look.verdict, look.judged)?;
@@ -70,7 +70,8 @@ fn look(cx: &Context, args: &GateArgs) -> Result<Look, Failure> {
     let took = SignedDuration::try_from(took).unwrap_or(SignedDuration::MAX);
     let judged = desk.obs.at.checked_sub(took).unwrap_or(desk.obs.at);
     let (mut summary, survey) = look::look(cx, &desk)?;
-    if args.verify {
+    // A dry run starts no verifier (R26).
+    if args.verify && !cx.global.dry_run {
         verify(cx, &desk, &mut summary, &survey)?;
     }
     let heads = desk.heads(&survey.obs.pr.head)?;
@@ -98,15 +99,7 @@ fn verify(cx: &Context, desk: &Desk, summary: &mut Summary, survey: &Survey) -> 
         ));
     }
     let verifier = desk.verifier(cx)?;
-    let ports = Ports {
-        forge: &desk.forge,
-        tree: &desk.place.tree,
-        agent: None,
-        verifier: &verifier,
-        store: &desk.store,
-        clock: &*cx.clock,
-        reporter: &cx.printer,
-    };
+    let ports = desk.ports(cx, None, &verifier);
     let before = summary.clone();
     rounds::verify_head(&ports, &desk.setup(None), summary, survey)?;
     // Kept for the next look where the lock is free and nothing came between.

@@ -2,7 +2,7 @@
 
 use camino::Utf8Path;
 
-use super::{hook, trust};
+use super::hook;
 use crate::cli::args::InitArgs;
 use crate::cli::around::{self, Editor, Seen};
 use crate::cli::failure::Failure;
@@ -32,16 +32,13 @@ pub(super) fn run(cx: &Context, args: &InitArgs) -> Result<u8, Failure> {
     let top = tree.discover()?.toplevel;
     let found = look_around(cx, &top);
     let files = files(args, &top, &found)?;
-    let will_trust = !trust::in_ci() && !store::is_trusted(tree.common_dir(), files[0].after().as_bytes())?;
+    let will_trust = !look::in_ci() && !store::is_trusted(tree.common_dir(), files[0].after().as_bytes())?;
     let hook = args.hook && !hook::state(&tree)?.0;
     let open = files.iter().any(Proposal::changes) || will_trust || hook;
-    if !cx.global.json {
-        output::shown(&summary(&found));
-        let diffs: Vec<String> = files.iter().filter(|file| file.changes()).map(Proposal::diff).collect();
-        output::shown(&diffs.join("\n"));
-    }
+    let diffs: Vec<String> = files.iter().filter(|file| file.changes()).map(Proposal::diff).collect();
+    output::before(cx.global.json, &format!("{}{}", summary(&found), diffs.join("\n")));
     if !open {
-        return Ok(told(cx, &found, &files, "everything is set up already", (false, !trust::in_ci())));
+        return Ok(told(cx, &found, &files, "everything is set up already", (false, !look::in_ci())));
     }
     if cx.global.dry_run {
         let would = if hook { hook::put_in(cx)?.join("\n") + "\n" } else { String::new() };
@@ -66,7 +63,7 @@ pub(super) fn run(cx: &Context, args: &InitArgs) -> Result<u8, Failure> {
     for line in installed {
         done.push_str(&format!("\n{line}"));
     }
-    Ok(told(cx, &found, &files, &done, (true, will_trust)))
+    Ok(told(cx, &found, &files, &done, (!names.is_empty(), !look::in_ci())))
 }
 
 fn question(files: &[Proposal], will_trust: bool, hook: bool) -> String {

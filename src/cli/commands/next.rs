@@ -246,11 +246,13 @@ impl Ways<'_> {
 /// Flags of this call without which the next one would mean another pull request.
 fn passed_on(cx: &Context) -> String {
     let plain = |text: &str| {
-        let good = |c: char| c.is_ascii_alphanumeric() || "-_./:#@".contains(c);
-        if text.chars().all(good) { text.to_owned() } else { format!("'{}'", text.replace('\'', r"'\''")) }
+        let good = |c: char| c.is_ascii_alphanumeric() || "-_./:@".contains(c);
+        if text.chars().all(good) { text.to_owned() } else { quoted(text) }
     };
     let dir = cx.global.dir.as_ref().map(|dir| dir.as_str());
-    let flags = [("-C", dir), ("--repo", cx.global.repo.as_deref()), ("--pr", cx.global.pr.as_deref())];
+    let global = &cx.global;
+    let (repo, pr, api) = (global.repo.as_deref(), global.pr.as_deref(), global.api_url.as_deref());
+    let flags = [("-C", dir), ("--repo", repo), ("--pr", pr), ("--api-url", api)];
     flags.iter().filter_map(|(flag, value)| value.map(|value| format!(" {flag} {}", plain(value)))).collect()
 }
 
@@ -294,10 +296,14 @@ fn text(
     out
 }
 
+/// Quotes a text for a shell.
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
 /// The same answer once more posts what is still owed on it, and nothing that was posted.
 fn again(entry: &Entry) -> Option<String> {
     let pending = entry.pending.as_ref()?;
-    let quoted = |text: &str| format!("'{}'", text.replace('\'', r"'\''"));
     let mut words = format!("resolve {} {}", entry.finding.id, pending.verb.as_str());
     if !matches!(pending.verb, Verb::Fix | Verb::Stale) {
         words.push_str(&format!(" --reason {}", quoted(&pending.reason)));

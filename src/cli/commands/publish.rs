@@ -32,7 +32,7 @@ pub(super) struct Board {
 
 impl Board {
     /// Prepares publishing, where it is asked for.
-    pub(super) fn new(_cx: &Context, args: &GateArgs) -> Result<Self, Failure> {
+    pub(super) fn new(args: &GateArgs) -> Result<Self, Failure> {
         let queued = if args.publish { event::queued()? } else { None };
         Ok(Self { wanted: args.publish, queued, yielded: 0, wrote: None, last: None })
     }
@@ -93,9 +93,7 @@ impl Board {
             }
         }
     }
-}
 
-impl Board {
     /// Tells whether what this call wrote before says the same and is still on top: a long wait writes no row of equals.
     fn still_stands(&self, desk: &Desk, spot: Spot<'_>, ours: &OwnStatus) -> Result<bool, Failure> {
         match &self.wrote {

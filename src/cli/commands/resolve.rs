@@ -29,15 +29,7 @@ pub(super) fn run(cx: &Context, args: &ResolveArgs) -> Result<u8, Failure> {
     may_answer(&desk)?;
     let commit = commit(&desk, args)?;
     let verifier = desk.verifier(cx)?;
-    let ports = Ports {
-        forge: &desk.forge,
-        tree: &desk.place.tree,
-        agent: None,
-        verifier: &verifier,
-        store: &desk.store,
-        clock: &*cx.clock,
-        reporter: &cx.printer,
-    };
+    let ports = desk.ports(cx, None, &verifier);
     let setup = desk.setup(None);
     let job = Job { cx, desk: &desk, ports: &ports, setup: &setup, args };
     if cx.global.dry_run {
@@ -168,7 +160,8 @@ impl Job<'_> {
         let survey = survey::digest(self.ports, self.setup, &mut summary, obs, self.cx.depth)?;
         let said = said(self.args, &summary, reason, commit)?;
         let claim = self.args.answer == Answer::Fix;
-        if !claim {
+        // A claim itself posts nothing.
+        if !claim || self.args.yes {
             consent::ask(self.cx, self.desk, self.args.yes, Does::Post)?;
         }
         let recorded = self.record(&mut summary, &survey, &said);

@@ -9,7 +9,6 @@ use crate::cli::args::{RunArgs, Until};
 use crate::cli::failure::Failure;
 use crate::cli::look::Desk;
 use crate::cli::{Context, look, output, project};
-use crate::engine::Ports;
 use crate::engine::rounds::{self, RunEnd, RunRequest};
 use crate::ports::{Event, Reporter, Store};
 use crate::report::json::{PlannedView, RoundView, RunView};
@@ -47,15 +46,7 @@ pub(super) fn run_at(cx: &Context, args: &RunArgs, desk: Desk) -> Result<u8, Fai
     let held = desk.store.lock()?;
     consent::ask(cx, &desk, args.yes, Does::PushAndPost)?;
     let (agent, verifier) = (desk.agent(cx)?, desk.verifier(cx)?);
-    let ports = Ports {
-        forge: &desk.forge,
-        tree: &desk.place.tree,
-        agent: agent.as_deref(),
-        verifier: &verifier,
-        store: &desk.store,
-        clock: &*cx.clock,
-        reporter: &cx.printer,
-    };
+    let ports = desk.ports(cx, agent.as_deref(), &verifier);
     let end = rounds::run_with(&ports, &setup, request(args), held, desk.obs.clone())?;
     print(cx, &desk, &end);
     Ok(if cx.signals.caught().is_some() { cx.signals.exit_code().unwrap_or(end.exit) } else { end.exit })

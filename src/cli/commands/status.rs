@@ -5,7 +5,7 @@ use crate::cli::args::StatusArgs;
 use crate::cli::failure::Failure;
 use crate::cli::{Context, look, output};
 use crate::engine::rounds;
-use crate::review::gate::{self, LocalHeads};
+use crate::review::gate::{self, LocalHeads, RemoteTip};
 
 pub(super) fn run(cx: &Context, args: &StatusArgs) -> Result<u8, Failure> {
     if let Some(file) = &args.comments {
@@ -19,7 +19,7 @@ pub(super) fn run(cx: &Context, args: &StatusArgs) -> Result<u8, Failure> {
         .place
         .local_head()
         .filter(|_| desk.on_its_branch())
-        .map(|local| LocalHeads { remote: survey.obs.pr.head.clone(), local });
+        .map(|local| LocalHeads { local, remote: RemoteTip::NotAsked });
     let verdict = rounds::judge_gate(&setup, &summary, &survey, local.as_ref());
     let exit = gate::status_code(&summary, &survey.reviewers);
     if cx.global.json {

@@ -34,15 +34,7 @@ pub(super) fn run(cx: &Context) -> Result<u8, Failure> {
     resolve::may_answer(&desk)?;
     let held = desk.store.lock()?;
     let (agent, verifier) = (desk.agent(cx)?, desk.verifier(cx)?);
-    let ports = Ports {
-        forge: &desk.forge,
-        tree: &desk.place.tree,
-        agent: agent.as_deref(),
-        verifier: &verifier,
-        store: &desk.store,
-        clock: &*cx.clock,
-        reporter: &cx.printer,
-    };
+    let ports = desk.ports(cx, agent.as_deref(), &verifier);
     let setup = desk.setup(None);
     let mut summary = rounds::load(&ports, &setup, &held, &desk.obs)?;
     outbox::revive(&mut summary);

@@ -3,7 +3,7 @@
 
 use crate::cli::args::TrustArgs;
 use crate::cli::failure::Failure;
-use crate::cli::look::CONFIG_FILE;
+use crate::cli::look::{self, CONFIG_FILE};
 use crate::cli::{Context, output, place, propose};
 use crate::config::layers::{Layers, Origin, parse};
 use crate::report::json::{Envelope, TrustView};
@@ -24,20 +24,19 @@ pub(super) fn run(cx: &Context, args: &TrustArgs) -> Result<u8, Failure> {
         trusted,
         ignored: ignored.clone(),
     };
-    if in_ci() {
+    if look::in_ci() {
         let why = format!("{CONFIG_FILE} of a worktree is never used where CI is set");
         return Err(Failure::usage(why, "put it on the default branch"));
     }
     if known {
         return Ok(told(cx, view(true), "already trusted"));
     }
-    if !cx.global.json {
-        let before = tree.default_branch_file(CONFIG_FILE);
-        let shown = propose::diff(CONFIG_FILE, before.as_deref(), &text);
-        output::shown(if shown.is_empty() { &text } else { &shown });
-        if !ignored.is_empty() {
-            output::shown(&format!("only the default branch and your own file may set: {}\n", ignored.join(", ")));
-        }
+    let before = tree.default_branch_file(CONFIG_FILE);
+    let shown = propose::diff(CONFIG_FILE, before.as_deref(), &text);
+    output::before(cx.global.json, if shown.is_empty() { &text } else { &shown });
+    if !ignored.is_empty() {
+        let only = format!("only the default branch and your own file may set: {}\n", ignored.join(", "));
+        output::before(cx.global.json, &only);
     }
     if cx.global.dry_run {
         return Ok(told(cx, view(false), "would be trusted"));
@@ -46,11 +45,6 @@ pub(super) fn run(cx: &Context, args: &TrustArgs) -> Result<u8, Failure> {
     propose::agreed(args.yes, &question, &format!("nobody has agreed to {CONFIG_FILE} yet"))?;
     store::trust(common, text.as_bytes())?;
     Ok(told(cx, view(true), "trusted, as long as it stays as it is"))
-}
-
-/// Tells whether a worktree's file is ruled out.
-pub(super) fn in_ci() -> bool {
-    std::env::var_os("CI").is_some_and(|value| !value.is_empty())
 }
 
 fn told(cx: &Context, view: TrustView, how: &str) -> u8 {

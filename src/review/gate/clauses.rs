@@ -1,11 +1,14 @@
 //! The clauses that follow from one fact each: head, pull request, reviewers, findings, description, threads.
 
-use super::{GateFacts, fails, holds, unknown, waits};
+use super::{GateFacts, RemoteTip, fails, holds, unknown, waits};
 use crate::review::ids::FindingId;
 use crate::review::observation::{Mergeable, PrState, Reading};
 use crate::review::severity::Severity;
 use crate::review::summary::Summary;
 use crate::review::verdict::{Clause, ClauseName};
+
+/// How a branch here and the pull request come to one commit.
+const LEVEL: &str = "push what is only here (`git push`) or take what is only there (`git pull`)";
 
 pub(super) fn head(facts: &GateFacts<'_>) -> Clause {
     let name = ClauseName::Head;
@@ -16,7 +19,21 @@ pub(super) fn head(facts: &GateFacts<'_>) -> Clause {
     let Some(heads) = facts.local else {
         return holds(name, format!("{} throughout; no clone to compare with", head.short()));
     };
-    let (local, remote) = (&heads.local, &heads.remote);
+    let local = &heads.local;
+    let remote = match &heads.remote {
+        RemoteTip::At(remote) => remote,
+        RemoteTip::NotAsked if local == head => {
+            return holds(name, format!("{} here and in the pull request; `gate` asks the remote too", head.short()));
+        }
+        RemoteTip::NotAsked => {
+            let reason = format!("local branch {}, pull request {}", local.short(), head.short());
+            return fails(name, reason, LEVEL);
+        }
+        RemoteTip::Gone => {
+            let reason = format!("the pull request shows {}, and the remote has no such branch", head.short());
+            return fails(name, reason, "push the branch again, or close the pull request");
+        }
+    };
     if local == head && remote == head {
         return holds(name, format!("{} here, on the remote and in the pull request", head.short()));
     }
@@ -26,11 +43,7 @@ pub(super) fn head(facts: &GateFacts<'_>) -> Clause {
     }
     let reason =
         format!("local branch {}, remote branch {}, pull request {}", local.short(), remote.short(), head.short());
-    let remedy = if local == head {
-        "fetch the remote branch"
-    } else {
-        "push what is only here (`git push`) or take what is only there (`git pull`)"
-    };
+    let remedy = if local == head { "fetch the remote branch" } else { LEVEL };
     fails(name, reason, remedy)
 }
 

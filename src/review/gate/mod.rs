@@ -26,7 +26,24 @@ pub struct LocalHeads {
     /// Tip of the local branch.
     pub local: Sha,
     /// Tip of the branch on the remote.
-    pub remote: Sha,
+    pub remote: RemoteTip,
+}
+
+/// What is known of the branch on the remote.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RemoteTip {
+    /// It is there.
+    At(Sha),
+    /// The remote was asked and has no such branch.
+    Gone,
+    /// The remote was not asked.
+    NotAsked,
+}
+
+impl From<Option<Sha>> for RemoteTip {
+    fn from(answer: Option<Sha>) -> Self {
+        answer.map_or(Self::Gone, Self::At)
+    }
 }
 
 /// What the description shows of the reasons that must stand in it.

@@ -68,7 +68,7 @@ impl Scene {
         Self {
             pr,
             reviewers: verdict_of(Some(true), false),
-            local: Some(LocalHeads { local: sha('b'), remote: sha('b') }),
+            local: Some(LocalHeads { local: sha('b'), remote: RemoteTip::At(sha('b')) }),
             description: DescriptionReading { reasons: vec![("c9".to_owned(), Some(true))], problem: None },
             verified: Some(record('b', VerifyState::Green)),
             head_same: true,
@@ -147,7 +147,7 @@ fn r18_ready_is_every_clause_in_order() {
 fn r18_head() {
     let heads = |local, remote| {
         move |scene: &mut Scene| {
-            scene.local = Some(LocalHeads { local: sha(local), remote: sha(remote) });
+            scene.local = Some(LocalHeads { local: sha(local), remote: RemoteTip::At(sha(remote)) });
         }
     };
     check(ClauseName::Head, |scene| scene.local = None, "true", 0);
@@ -156,6 +156,12 @@ fn r18_head() {
     check(ClauseName::Head, heads('c', 'b'), "false", 15);
     check(ClauseName::Head, heads('b', 'c'), "false", 15);
     check(ClauseName::Head, heads('c', 'd'), "false", 15);
+    let tip = |local, remote: RemoteTip| {
+        move |scene: &mut Scene| scene.local = Some(LocalHeads { local: sha(local), remote })
+    };
+    check(ClauseName::Head, tip('b', RemoteTip::NotAsked), "true", 0);
+    check(ClauseName::Head, tip('c', RemoteTip::NotAsked), "false", 15);
+    check(ClauseName::Head, tip('b', RemoteTip::Gone), "false", 15);
 }
 
 #[test]

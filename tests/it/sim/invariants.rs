@@ -165,6 +165,8 @@ fn settled_is_true(world: &World, end: End<'_>, seed: u64) {
     if end.reason != StopReason::Settled {
         return;
     }
+    let open: Vec<_> = end.summary.open_blocking().map(|entry| entry.finding.id).collect();
+    assert!(open.is_empty(), "seed {seed}: settled with an open P1/P2: {open:?}");
     let files = world.repo.at(&world.repo.remote);
     assert!(!files.get("spec.txt").is_some_and(|text| text.contains("RED")), "seed {seed}: settled with red tests");
     let head = &world.repo.remote;

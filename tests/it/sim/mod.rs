@@ -186,6 +186,7 @@ fn seeds() -> std::ops::Range<u64> {
     let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
     match (number("PUSHBACK_SIM_SEED"), number("PUSHBACK_SIM_SEEDS")) {
         (Some(seed), _) => seed..seed + 1,
+        // As many as the default test run has time for; `scripts/simulate --seeds N` plays more.
         (None, count) => 0..count.unwrap_or(1000),
     }
 }

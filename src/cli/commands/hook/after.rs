@@ -1,7 +1,8 @@
 //! `hook after`: the detached run that follows a push. Waits for what has to come, then tells, looks or runs, as
 //! `hook.mode` says. It ends by itself: when it is done, when a newer push took over, or when nothing comes.
 
-use std::fs::File;
+use std::fs::{File, TryLockError};
+use std::os::unix::fs::MetadataExt as _;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -38,6 +39,9 @@ const LAG: Duration = Duration::from_secs(60);
 const PUSH_PATIENCE: Duration = Duration::from_secs(60 * 60);
 /// Pause while an announced push is under way.
 const PUSH_TICK: Duration = Duration::from_millis(100);
+/// Shortest and longest time between two looks whether the run of an earlier push has ended.
+const BUSY_MIN: Duration = Duration::from_millis(500);
+const BUSY_MAX: Duration = Duration::from_secs(10);
 /// Looks at the remote after an announced push has ended.
 const PUSH_LOOKS: u32 = 3;
 /// Failed looks in a row after which a run gives up.
@@ -54,10 +58,19 @@ struct After<'a> {
 pub(super) fn run(cx: &Context) -> u8 {
     detach::own_session();
     let Some(order) = detach::order() else { return 0 };
+    let unclaimed = order.awaits.is_some().then(|| order.toplevel.clone());
     match begin(cx, order) {
         Ok(Some(after)) => after.go(),
         Ok(None) => {}
-        Err(failure) => cx.printer.tell(Event::Warning(failure.message)),
+        Err(failure) => {
+            // No run stands for it in `hook status`: the reason is kept where that looks.
+            if let Some(Ok(tree)) = unclaimed.map(|top| GitWorktree::open(&top))
+                && let Err(error) = Claims::of(tree.common_dir()).failed(cx.clock.now(), &failure.message)
+            {
+                cx.printer.tell(Event::Warning(error.to_string()));
+            }
+            cx.printer.tell(Event::Warning(failure.message));
+        }
     }
     0
 }
@@ -295,11 +308,16 @@ impl After<'_> {
         let failed = |error: std::io::Error| {
             Failure::new(Kind::Internal, format!("could not use {parent}: {error}"), "make it writable")
         };
-        crate::process::runs::private(parent).map_err(failed)?;
-        let lock = File::create(parent.join("lock")).map_err(failed)?;
-        if lock.try_lock().is_err() {
-            return Ok("the run of an earlier push is still at work and goes on from here".to_owned());
-        }
+        let mut pause = BUSY_MIN;
+        // The run of an earlier push ends when it sees this one.
+        let _lock = loop {
+            if let Some(lock) = locked(parent).map_err(failed)? {
+                break lock;
+            }
+            if let Some(why) = self.pause(&mut pause, BUSY_MAX) {
+                return Ok(why);
+            }
+        };
         // Left by a run that was killed.
         tree.drop_tree(&dir)?;
         tree.add_tree(&dir, &self.order.sha)?;
@@ -324,6 +342,21 @@ impl After<'_> {
         let wait = desk.settings.policy.limits.run;
         run_command::run_at(&cx, &RunArgs { wait: Some(wait), ..RunArgs::default() }, desk)
     }
+}
+
+/// Locks the folder of a pull request's runs; `None` while another run has it.
+fn locked(folder: &Utf8Path) -> std::io::Result<Option<File>> {
+    crate::process::runs::private(folder)?;
+    let path = folder.join("lock");
+    let lock = File::create(&path)?;
+    match lock.try_lock() {
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => return Ok(None),
+        Err(TryLockError::Error(error)) => return Err(error),
+    }
+    // The run before removes the folder when it ends: a lock on a file that is gone holds nothing.
+    let same = path.metadata().is_ok_and(|now| lock.metadata().is_ok_and(|ours| ours.ino() == now.ino()));
+    Ok(same.then_some(lock))
 }
 
 /// A folder for the worktree of a pull request's runs. Not below git's own folder, where editors refuse to write.

@@ -301,7 +301,7 @@ fn run_json(run: &Run) -> Value {
 fn picture(tree: &GitWorktree, facts: &HookFacts) -> Result<(Vec<String>, Value), Failure> {
     let common = tree.common_dir();
     let named = |event: Event| tree.own_config(&format!("{SECTION}-{}.command", event.name()));
-    let by_config = facts.version >= (2, 54) && !named(Event::ReferenceTransaction)?.is_empty();
+    let by_config = facts.version >= install::CONFIG_HOOKS && !named(Event::ReferenceTransaction)?.is_empty();
     let dir = if by_config { own_scripts(common) } else { facts.dir.clone() };
     let mut lines = Vec::new();
     let mut files = Vec::new();
