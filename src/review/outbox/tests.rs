@@ -398,6 +398,31 @@ fn r23_of_two_copies_the_lower_one_stays() {
     scene.look();
     let item = next(&scene.summary).cloned().expect("planned");
     scene.take(&item);
+#[test]
+fn r24_a_reply_that_was_believed_lost_is_the_argument_once_it_shows() {
+    let mut scene = Scene::new(vec![argued("c1")]);
+    scene.look();
+    let item = next(&scene.summary).cloned().expect("planned");
+    before_write(&mut scene.summary, &item.key);
+    after_write(&mut scene.summary, &item.key, &Written::Unclear("502".into()));
+    scene.look();
+    // Not seen, so it is answered anew, with other words under the same key; then the first reply shows.
+    drop_item(&mut scene.summary, &item.key, "it was answered anew");
+    let id = "c1".parse().expect("id");
+    let anew = sample::pending(Verb::Argue, "`parse` has one caller, and that one looks first");
+    scene.summary.comments.get_mut(&id).expect("an entry").pending = Some(anew);
+    scene.look();
+    scene.take(&item);
+    scene.run();
+    assert_eq!((scene.posted, scene.status("c1")), (1, Status::Argued));
+    assert!(scene.texts()[0].contains("checked input"), "{:?}", scene.texts());
+    let body = &scene.obs.pr.body;
+    assert!(
+        body.contains("checked input") && !body.contains("one caller"),
+        "thread and description say one thing: {body}"
+    );
+}
+
     scene.take(&item);
     scene.run();
     let ours: Vec<u64> = scene.obs.comments.iter().filter(|c| c.id > 1000).map(|c| c.id).collect();
