@@ -230,6 +230,26 @@ fn fc_39_a_claim_that_came_back_is_told_once() {
     assert!(scene.obs.pr.body.contains("#x9"), "the newest form");
 }
 
+#[test]
+fn fc_39_another_claim_at_the_place_of_a_settled_one_hides_no_reason() {
+    let mut related = argued("c9");
+    related.finding.previous = vec!["c1".parse().expect("id")];
+    related.finding.title = "Close the handle when the loop ends early".into();
+    related.text =
+        "The handle stays open when the loop is left by `break`, and a long run then has no handles left.".into();
+    let mut scene = Scene::new(vec![argued("c1"), related.clone()]);
+    scene.summary.comments.remove(&related.finding.id);
+    scene.run();
+    scene.summary.comments.insert(related.finding.id, related);
+    scene.run();
+    assert_eq!((scene.status("c1"), scene.status("c9")), (Status::Argued, Status::Argued));
+    let body = scene.obs.pr.body.clone();
+    assert!(body.matches("Left as it is").count() == 2 && body.contains("#x1") && body.contains("#x9"), "{body}");
+    let required: Vec<String> =
+        crate::review::description::required(&scene.summary).into_iter().map(|(id, _)| id.to_string()).collect();
+    assert_eq!(required, ["c1", "c9"], "the gate asks for both");
+}
+
 fn commanded(comment: u64, said: &str, refused: Option<&str>) -> CommandRecord {
     CommandRecord {
         comment,
@@ -379,26 +399,6 @@ fn fm_16_an_unclear_post_that_is_not_there_is_posted_again() {
 }
 
 #[test]
-fn r23_a_post_that_was_deleted_is_not_repeated() {
-    let mut scene = Scene::new(vec![argued("c1")]);
-    scene.look();
-    let item = next(&scene.summary).cloned().expect("planned");
-    before_write(&mut scene.summary, &item.key);
-    let written = scene.take(&item);
-    after_write(&mut scene.summary, &item.key, &written);
-    scene.obs.comments.retain(|comment| comment.id != 1001);
-    scene.run();
-    scene.run();
-    assert_eq!((scene.posted, scene.status("c1")), (1, Status::Open));
-}
-
-#[test]
-fn r23_of_two_copies_the_lower_one_stays() {
-    let mut scene = Scene::new(vec![argued("c1")]);
-    scene.look();
-    let item = next(&scene.summary).cloned().expect("planned");
-    scene.take(&item);
-#[test]
 fn r24_a_reply_that_was_believed_lost_is_the_argument_once_it_shows() {
     let mut scene = Scene::new(vec![argued("c1")]);
     scene.look();
@@ -423,6 +423,26 @@ fn r24_a_reply_that_was_believed_lost_is_the_argument_once_it_shows() {
     );
 }
 
+#[test]
+fn r23_a_post_that_was_deleted_is_not_repeated() {
+    let mut scene = Scene::new(vec![argued("c1")]);
+    scene.look();
+    let item = next(&scene.summary).cloned().expect("planned");
+    before_write(&mut scene.summary, &item.key);
+    let written = scene.take(&item);
+    after_write(&mut scene.summary, &item.key, &written);
+    scene.obs.comments.retain(|comment| comment.id != 1001);
+    scene.run();
+    scene.run();
+    assert_eq!((scene.posted, scene.status("c1")), (1, Status::Open));
+}
+
+#[test]
+fn r23_of_two_copies_the_lower_one_stays() {
+    let mut scene = Scene::new(vec![argued("c1")]);
+    scene.look();
+    let item = next(&scene.summary).cloned().expect("planned");
+    scene.take(&item);
     scene.take(&item);
     scene.run();
     let ours: Vec<u64> = scene.obs.comments.iter().filter(|c| c.id > 1000).map(|c| c.id).collect();
