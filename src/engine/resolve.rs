@@ -18,7 +18,9 @@ use crate::review::ids::{FindingId, RepoPath, Sha};
 use crate::review::judge::{self, Answered, Judged, ParsedDecisions};
 use crate::review::outbox;
 use crate::review::status::Status;
-use crate::review::summary::{Entry, Pending, Summary, WriteState};
+use crate::review::summary::{Entry, Pending, Proof, Summary, WriteState};
+
+pub use super::followup::Drafted;
 
 /// Times that what was posted is read back and what that makes owed is posted too.
 const TURNS: u32 = 5;
@@ -382,3 +384,8 @@ fn post_planned(ports: &Ports<'_>, held: &Held, summary: &mut Summary) -> Result
     }
     Ok(None)
 }
+/// Drafts the follow-up plans that are owed, for a dry run; the replies that link them are planned after this.
+pub fn draft_plans(ports: &Ports<'_>, setup: &Setup<'_>, copy: &mut Summary) -> Result<Vec<Drafted>, EngineError> {
+    followup::draft(ports, setup, copy)
+}
+

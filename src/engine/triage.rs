@@ -333,8 +333,9 @@ impl Desk<'_> {
         let outcome = triage::outcome(summary, &summary.drafts, self.rights);
         let mut copy = summary.clone();
         let refused = self.carry_out(&mut copy, &survey, &outcome)?;
+        let plans = resolve::draft_plans(self.ports, self.setup, &mut copy)?;
         outbox::plan(&mut copy, &survey.obs, &survey.notes, self.setup.policy);
-        self.ask.show(&exact(&copy, &survey.obs.pr.body, &outcome), true);
+        self.ask.show(&exact(&copy, &survey.obs.pr.body, &outcome, &plans), true);
         for (id, why) in refused.iter().chain(&outcome.void) {
             self.ask.show(&format!("! {id}: {why}\n"), false);
         }

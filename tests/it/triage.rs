@@ -283,7 +283,12 @@ fn r15_a_follow_up_is_planned_committed_and_linked_and_what_was_not_chosen_is_le
     tty.sees("Title of the plan").types(ENTER).sees("Its first step").types(ENTER);
     tty.sees("3/4").sees("q list").types("q").sees("1 decided").sees("[follow-up]").sees("leave (");
     tty.types("\u{1b}[B\u{1b}[B\u{1b}[B").types(ENTER);
-    tty.sees("== write and commit the follow-up plan of").sees("Do all of this?").types("y");
+    tty.sees("== write and commit wiki/plans/")
+        .sees("## First steps")
+        .sees("== defer")
+        .sees("/blob/COMMIT/wiki/plans/")
+        .sees("Do all of this?")
+        .types("y");
     let code = tty.ends();
     let log = plain(&tty.log);
     let statuses = scene.statuses();

@@ -13,13 +13,16 @@ use crate::engine::resolve::{self, By, Said, Stopped, Took};
 use crate::engine::survey::{self, Survey};
 use crate::engine::{Ports, Setup, rounds};
 use crate::ports::{Event, Reporter, Store};
-use crate::report::json::{AnswerView, PlannedView, ResolveView};
+use crate::report::json::{AnswerView, PlanView, PlannedView, ResolveView};
 use crate::review::decision::{PlanDraft, Verb};
 use crate::review::ids::{FindingId, Sha};
 use crate::review::observation::PrState;
 use crate::review::outbox;
-use crate::review::summary::{Summary, WriteState};
+use crate::review::summary::{Summary, WriteKind, WriteState};
 
+/// When the reply of a follow-up goes out.
+const LATER: &str = "the reply and its line go out with the next `resolve` or `run` after the plan is pushed; COMMIT stands for \
+                     the commit that holds it";
 /// Longest reason that is read from stdin.
 const LONGEST: u64 = 64 * 1024;
 
@@ -36,9 +39,12 @@ pub(super) fn run(cx: &Context, args: &ResolveArgs) -> Result<u8, Failure> {
         let (mut summary, survey) = look::look(cx, &desk)?;
         let said = said(args, &summary, &reason, commit.as_ref())?;
         job.record(&mut summary, &survey, &said)?;
+        let plans = consent::plans(resolve::draft_plans(&ports, &setup, &mut summary)?);
         rounds::plan(&setup, &mut summary, &survey);
-        let end = End { planned: consent::planned(&summary, &survey.obs.pr.body), ..End::default() };
-        return Ok(job.answer(&summary, &said, end));
+        let planned = consent::planned(&summary, &survey.obs.pr.body);
+        let later = planned.iter().any(|write| write.kind == WriteKind::Defer.as_str());
+        let notes = if later { vec![LATER.to_owned()] } else { Vec::new() };
+        return Ok(job.answer(&summary, &said, End { planned, plans, notes, ..End::default() }));
     }
     job.now(&reason, commit.as_ref())
 }
@@ -138,6 +144,7 @@ fn said(args: &ResolveArgs, summary: &Summary, reason: &str, commit: Option<&Sha
 #[derive(Default)]
 struct End {
     planned: Vec<PlannedView>,
+    plans: Vec<PlanView>,
     notes: Vec<String>,
     exit: u8,
     retry_after_s: Option<u64>,
@@ -186,7 +193,7 @@ impl Job<'_> {
             }
         }
         self.cx.printer.rest();
-        Ok(self.answer(&summary, &said, End { planned: Vec::new(), notes, exit: code, retry_after_s: retry }))
+        Ok(self.answer(&summary, &said, End { notes, exit: code, retry_after_s: retry, ..End::default() }))
     }
 
     /// Returns when time alone may have helped.
@@ -235,20 +242,20 @@ impl Job<'_> {
     }
 
     fn answer(&self, summary: &Summary, said: &[Said], end: End) -> u8 {
-        let End { planned, notes, exit, retry_after_s } = end;
+        let End { planned, plans, notes, exit, retry_after_s } = end;
         let dry = self.cx.global.dry_run;
         let answers: Vec<AnswerView> = said.iter().filter_map(|one| answer_view(summary, one, dry)).collect();
         if self.cx.global.json {
             let findings = said.iter().filter_map(|one| summary.comments.get(&one.id));
             let findings = findings.map(|entry| entry.finding.clone()).collect();
-            let more = ResolveView { answers, findings, planned, notes };
+            let more = ResolveView { answers, findings, planned, plans, notes };
             let mut whole = view::envelope("resolve", exit, summary, more);
             whole.next = "pushback next".to_owned();
             whole.retry_after_s = retry_after_s;
             output::json(&whole);
             return exit;
         }
-        let mut text = consent::exact(&planned);
+        let mut text = consent::exact_plans(&plans) + &consent::exact(&planned);
         if dry && planned.is_empty() {
             text.push_str("nothing would be posted now\n");
         }

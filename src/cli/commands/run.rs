@@ -9,9 +9,10 @@ use crate::cli::args::{RunArgs, Until};
 use crate::cli::failure::Failure;
 use crate::cli::look::Desk;
 use crate::cli::{Context, look, output, project};
+use crate::engine::resolve;
 use crate::engine::rounds::{self, RunEnd, RunRequest};
 use crate::ports::{Event, Reporter, Store};
-use crate::report::json::{PlannedView, RoundView, RunView};
+use crate::report::json::{RoundView, RunView};
 use crate::report::table;
 use crate::review::comment::AccountKind;
 use crate::review::observation::Permission;
@@ -109,16 +110,20 @@ fn dry_run(cx: &Context, desk: &Desk) -> Result<u8, Failure> {
     let (mut summary, survey) = look::look(cx, desk)?;
     let setup = desk.setup(None);
     rounds::plan(&setup, &mut summary, &survey);
-    let planned = consent::planned(&summary, &survey.obs.pr.body);
     let local = desk.place.local_head().unwrap_or_else(|| survey.obs.pr.head.clone());
     let step = rounds::would_do(&setup, &summary, &survey, &local);
+    let verifier = desk.verifier(cx)?;
+    let plans = consent::plans(resolve::draft_plans(&desk.ports(cx, None, &verifier), &setup, &mut summary)?);
+    rounds::plan(&setup, &mut summary, &survey);
+    let planned = consent::planned(&summary, &survey.obs.pr.body);
     let exit = crate::review::gate::status_code(&summary, &survey.reviewers);
     if cx.global.json {
-        let more = view_of(desk, &summary, view::status(desk, &summary, &survey, None), None, &step, planned);
+        let more = view_of(desk, &summary, view::status(desk, &summary, &survey, None), None, &step);
+        let more = RunView { planned, plans, ..more };
         output::json(&view::envelope("run", exit, &summary, more));
         return Ok(exit);
     }
-    let mut text = consent::exact(&planned);
+    let mut text = consent::exact_plans(&plans) + &consent::exact(&planned);
     if planned.is_empty() {
         text.push_str("nothing would be posted now\n");
     }
@@ -138,14 +143,14 @@ fn view_of(
     status: crate::report::json::StatusView,
     reason: Option<crate::review::summary::StopReason>,
     why: &str,
-    planned: Vec<PlannedView>,
 ) -> RunView {
     RunView {
         status,
         stop_reason: reason,
         why: why.to_owned(),
         rounds: summary.rounds.iter().map(RoundView::of).collect(),
-        planned,
+        planned: Vec::new(),
+        plans: Vec::new(),
         summary: desk.store.path().to_string(),
     }
 }
@@ -155,7 +160,7 @@ pub(super) fn print(cx: &Context, desk: &Desk, end: &RunEnd) {
     let Some(survey) = &end.survey else { return };
     if cx.global.json {
         let status = view::status(desk, &end.summary, survey, None);
-        let more = view_of(desk, &end.summary, status, Some(end.reason), &end.why, Vec::new());
+        let more = view_of(desk, &end.summary, status, Some(end.reason), &end.why);
         let mut answer = view::envelope("run", end.exit, &end.summary, more);
         answer.retry_after_s = end.retry_after_s;
         output::json(&answer);
