@@ -363,3 +363,53 @@ fn r25_another_reason_takes_the_place_of_one_that_was_not_sent_and_never_of_one_
     scene.changes_nothing(&["resolve", &p2, "stale"]).ends(2, &["it is argued already"]);
     scene.is_sound();
 }
+
+#[test]
+fn r25_a_text_that_has_left_is_not_followed_by_another_one() {
+    let scene = Scene::new(story_of);
+    let p2 = id(&scene, "Quote the list");
+    // The reply is out, the description could not be written: it is argued in one place only.
+    scene.forge.fault(Fault::new("PATCH", "*/pulls/7", What::Reset { bytes: 0, before_effect: true }).times(99));
+    scene.run(&["resolve", &p2, "argue", "--reason", REASON]);
+    assert_eq!(scene.forge.requests("POST", "*/replies"), 1);
+    scene.forge.heal();
+    let out = scene.changes_nothing(&["resolve", &p2, "argue", "--reason", OTHER]);
+    out.ends(2, &["posted already, with another reason"]);
+    scene.run(&["resolve", &p2, "argue", "--reason", REASON]).ends(0, &["settled"]);
+    assert_eq!(scene.forge.requests("POST", "*/replies"), 1);
+    scene.is_sound();
+}
+
+#[test]
+fn r8_a_better_draft_for_a_person_takes_the_place_of_the_first() {
+    let scene = Scene::new(|plan| {
+        let body = "[P2] Quote the list of items, please.";
+        let comment = json!({ "path": "src/pay.sh", "match": "for item in", "body": body });
+        let review = json!({ "review": { "user": "ann", "comments": [comment] } });
+        plan.script = vec![json!({ "after_push": 0, "actions": [review] })];
+    });
+    let p2 = id(&scene, "Quote the list");
+    scene.run(&["resolve", &p2, "argue", "--reason", REASON]).ends(14, &["draft"]);
+    scene.run(&["resolve", &p2, "argue", "--reason", OTHER]).ends(14, &["draft"]);
+    assert_eq!(scene.summary()["comments"][&p2]["pending"]["reason"], json!(OTHER));
+    assert_eq!(scene.forge.requests("POST", "*/replies"), 0);
+}
+
+#[test]
+fn r15_another_plan_is_not_written_beside_the_first_and_a_deleted_one_is_written_anew() {
+    let scene = Scene::new(story_of);
+    let p2 = id(&scene, "Quote the list");
+    let defer = |title: &str| {
+        scene.run(&["resolve", &p2, "defer", "--reason", REASON, "--plan-title", title, "--step", "Write a test"])
+    };
+    defer("Quote lists").ends(0, &["claimed"]);
+    let file =
+        |scene: &Scene| scene.summary()["comments"][&p2]["pending"]["file"].as_str().unwrap_or_default().to_owned();
+    let first = file(&scene);
+    defer("Quote every list").ends(2, &[&first, "edit that file, or delete it"]);
+    assert_eq!(file(&scene), first);
+    std::fs::remove_file(scene.work.join(&first)).expect("a file");
+    defer("Quote every list").ends(0, &["claimed"]);
+    assert!(scene.read(&file(&scene)).contains("Quote every list"), "{}", file(&scene));
+    assert!(file(&scene) != first && scene.read(&first).is_empty());
+}
