@@ -6,14 +6,14 @@ use super::survey::{self, Survey};
 use super::{EngineError, Ports, Setup, verify};
 use crate::ports::{Forge, Worktree};
 use crate::review::followup;
-use crate::review::gate::{self, DescriptionReading, GateFacts, LocalHeads};
+use crate::review::gate::{self, DescriptionReading, GateFacts, LocalHeads, RemoteTip};
 use crate::review::ids::{FindingId, Sha};
 use crate::review::next::Local;
 use crate::review::observation::PullRequest;
 use crate::review::reviewers::{Proofs, ReviewerFacts};
 use crate::review::step::{BlockState, RunFacts, Situation, Step, next_step, tests_at, unpushed};
 use crate::review::summary::{Entry, StopReason, Summary};
-use crate::review::verdict::Gate;
+use crate::review::verdict::{Gate, Verdict};
 use crate::review::{description, outbox};
 
 /// Heads as this clone and its remote know them.
@@ -78,6 +78,19 @@ pub fn stacked(forge: &dyn Forge, pr: &PullRequest) -> Option<String> {
             (!names.is_empty()).then(|| format!("{} has this branch as its base: {closes}", names.join(", ")))
         }
     }
+}
+
+/// Judges the gate for a run; ready is said only after the remote was asked for its tip, as `gate` does.
+pub(super) fn judge_ready(
+    tree: &dyn Worktree,
+    setup: &Setup<'_>,
+    (summary, survey): (&Summary, &Survey),
+    local: &Sha,
+    pushed: Option<&Sha>,
+) -> Result<Gate, EngineError> {
+    let judged = |remote| judge_gate(setup, summary, survey, Some(&LocalHeads { local: local.clone(), remote }));
+    let gate = judged(pushed.cloned().map_or(RemoteTip::NotAsked, RemoteTip::At));
+    if gate.verdict == Verdict::Ready { Ok(judged(tree.remote_head()?.into())) } else { Ok(gate) }
 }
 
 /// Runs the verifier on the head for `gate --verify` and records the result in the summary.
