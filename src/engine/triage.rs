@@ -169,8 +169,15 @@ impl Desk<'_> {
                 self.ask.show(&format!("! {note}\n"), false);
                 note.clear();
             }
-            let Some(key) = self.ask.key(&triage::keys(&allowed, draft.is_some())) else { return Ok(Turn::Leave) };
+            let keys = triage::keys(&allowed, draft.is_some());
+            let Some(key) = self.ask.key(&keys) else { return Ok(Turn::Leave) };
             match key {
+                '?' => {
+                    self.ask.show(&triage::help(&keys), true);
+                    if self.ask.key(&[('q', "back")]).is_none() {
+                        return Ok(Turn::Leave);
+                    }
+                }
                 'n' => return Ok(Turn::On),
                 'p' => return Ok(Turn::Back),
                 'q' => return Ok(Turn::List),

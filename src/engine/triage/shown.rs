@@ -3,6 +3,7 @@
 use crate::engine::resolve::Drafted;
 use crate::engine::survey::Survey;
 use crate::review::brief::Around;
+use crate::review::classify::readable;
 use crate::review::description;
 use crate::review::ids::FindingId;
 use crate::review::summary::{Entry, OutboxItem, Summary, WriteKind, WriteState};
@@ -45,9 +46,10 @@ pub(super) fn tried(summary: &Summary, entry: &Entry) -> Vec<String> {
 
 /// Everything that is known of a finding.
 pub(super) fn whole(entry: &Entry, around: &Around, tried: &[String]) -> String {
-    let thread: Vec<String> = around.thread.iter().map(|line| format!("{}: {}", line.author, line.text)).collect();
+    let thread: Vec<String> =
+        around.thread.iter().map(|line| format!("{}: {}", line.author, readable(&line.text))).collect();
     let parts = [
-        ("What was said", entry.text.clone()),
+        ("What was said", readable(&entry.text)),
         ("Code now", around.code.clone()),
         ("The hunk as the reviewer saw it", around.hunk.clone()),
         ("Thread", thread.join("\n")),
