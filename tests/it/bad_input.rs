@@ -167,6 +167,7 @@ fn no_token_a_wrong_token_and_one_that_may_only_read() {
     assert!(scene.forge.log().iter().all(|asked| asked.token.is_none()), "another host's token was sent");
     scene.env.insert("PUSHBACK_TOKEN".to_owned(), "wrong".to_owned());
     says(&scene.run(&["status"]), 21, "401", "token");
+    says(&scene.run(&["status"]), 21, "401", "pushback doctor");
     assert!(scene.summary_bytes().is_none());
 }
 

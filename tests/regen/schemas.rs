@@ -25,7 +25,20 @@ const WORDS: &[(&str, &[&str])] = &[
     ("action", &["fix", "wait", "push", "ask_person", "done"]),
     ("status_state", &["success", "failure", "error", "pending"]),
     ("change", &["create", "update", "none"]),
-    ("error_kind", &["usage", "could_not_read", "permission", "limited", "held", "needs_person", "internal", "editor"]),
+    (
+        "error_kind",
+        &[
+            "usage",
+            "could_not_read",
+            "permission",
+            "limited",
+            "held",
+            "needs_person",
+            "interrupted",
+            "internal",
+            "editor",
+        ],
+    ),
     (
         "stop",
         &[

@@ -108,7 +108,7 @@ fn here(cx: &Context, tree: &GitWorktree, checks: &mut Vec<CheckView>) {
         }
     };
     checks.push(good("remote", format!("{} → {}/{}", place.remote, place.host, place.slugs[0])));
-    let api = match place::connect(&place, &cx.global, cx.clock.clone()) {
+    let api = match place::connect(&place, &cx.global, cx.forge_clock.clone()) {
         Ok(api) => api,
         Err(failure) => return checks.push(failed("token", &failure)),
     };
