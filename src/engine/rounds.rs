@@ -12,7 +12,7 @@ use super::start::may_start;
 use super::survey::{self, Survey};
 use super::{EngineError, Ports, Setup, followup, recover, verify};
 
-pub use super::ask::{around, heads, judge_gate, plan, relation, stacked, verify_head, would_do};
+pub use super::ask::{around, heads, judge_gate, plan, relation, stacked, unposted, verify_head, would_do};
 pub use super::start::{load, rebuilt};
 
 use crate::ports::{Depth, Event, Held, Woken};

@@ -146,6 +146,8 @@ fn r26_the_first_post_needs_consent_and_a_claim_needs_none() {
     let (p1, p2) = (id(&scene, "Multiply"), id(&scene, "Quote"));
     let args = ["resolve", p2.as_str(), "argue", "--reason", REASON];
     scene.run(&args).ends(2, &["nobody has agreed yet", "--yes"]);
+    // What does not stand is said before anybody is asked.
+    scene.run(&["resolve", &p1, "argue", "--reason", REASON]).ends(2, &["never argued down"]);
     assert_eq!(scene.statuses()["Quote the list of items."], "P2 open");
     assert!(scene.summary()["comments"][&p2]["pending"].is_null(), "nothing is recorded");
     commit(&scene, "rate=0", "rate=1");

@@ -167,13 +167,22 @@ impl Job<'_> {
         let survey = survey::digest(self.ports, self.setup, &mut summary, obs, self.cx.depth)?;
         let said = said(self.args, &summary, reason, commit)?;
         let claim = self.args.answer == Answer::Fix;
-        // A claim itself posts nothing.
-        if !claim || self.args.yes {
-            consent::ask(self.cx, self.desk, self.args.yes, Does::Post)?;
+        let before = summary.clone();
+        let drafts = match self.record(&mut summary, &survey, &said) {
+            Ok(drafts) => drafts,
+            Err(failure) => {
+                self.desk.store.save(&held, &summary)?;
+                return Err(failure);
+            }
+        };
+        // Only who is going to post asks, and not before it is known that the answer stands. A claim itself posts nothing.
+        if self.args.yes || (!claim && self.would_post(&summary, &survey)) {
+            consent::ask(self.cx, self.desk, self.args.yes, Does::Post).inspect_err(|_| {
+                // What the reading showed is kept, the answer is not.
+                let _ = self.desk.store.save(&held, &before);
+            })?;
         }
-        let recorded = self.record(&mut summary, &survey, &said);
         self.desk.store.save(&held, &summary)?;
-        let drafts = recorded?;
         let (mut notes, mut retry) = (Vec::new(), None);
         let ids: Vec<FindingId> = said.iter().map(|one| one.id).collect();
         let files = resolve::write_plans(self.ports, self.setup, &mut summary, &ids)?;
@@ -182,8 +191,10 @@ impl Job<'_> {
             format!("{id}: the plan is {file}; commit and push it, the reply with its link follows once it is there")
         }));
         let mut code = if drafts { 14 } else { 0 };
-        if claim && !consent::given(self.desk)? {
-            notes.push("nothing is posted: nobody has agreed yet that pushback may post here (`--yes`)".to_owned());
+        if !consent::given(self.desk)? {
+            if self.would_post(&summary, &survey) {
+                notes.push("nothing is posted: nobody has agreed yet that pushback may post here (`--yes`)".to_owned());
+            }
         } else {
             let (_, stopped) = resolve::post_all(self.ports, self.setup, &held, &mut summary, survey)?;
             if let Some(stopped) = stopped {
@@ -194,6 +205,13 @@ impl Job<'_> {
         }
         self.cx.printer.rest();
         Ok(self.answer(&summary, &said, End { notes, exit: code, retry_after_s: retry, ..End::default() }))
+    }
+
+    /// Tells whether anything is to be posted now.
+    fn would_post(&self, summary: &Summary, survey: &Survey) -> bool {
+        let mut copy = summary.clone();
+        rounds::plan(self.setup, &mut copy, survey);
+        copy.outbox.iter().any(|item| item.state == WriteState::Planned)
     }
 
     /// Returns when time alone may have helped.
@@ -243,14 +261,14 @@ impl Job<'_> {
 
     fn answer(&self, summary: &Summary, said: &[Said], end: End) -> u8 {
         let End { planned, plans, notes, exit, retry_after_s } = end;
+        let exit = self.cx.exit(exit);
         let dry = self.cx.global.dry_run;
         let answers: Vec<AnswerView> = said.iter().filter_map(|one| answer_view(summary, one, dry)).collect();
         if self.cx.global.json {
             let findings = said.iter().filter_map(|one| summary.comments.get(&one.id));
             let findings = findings.map(|entry| entry.finding.clone()).collect();
             let more = ResolveView { answers, findings, planned, plans, notes };
-            let mut whole = view::envelope("resolve", exit, summary, more);
-            whole.next = "pushback next".to_owned();
+            let mut whole = view::envelope("resolve", (exit, "pushback next".to_owned()), summary, more);
             whole.retry_after_s = retry_after_s;
             output::json(&whole);
             return exit;

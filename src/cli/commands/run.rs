@@ -49,8 +49,7 @@ pub(super) fn run_at(cx: &Context, args: &RunArgs, desk: Desk) -> Result<u8, Fai
     let (agent, verifier) = (desk.agent(cx)?, desk.verifier(cx)?);
     let ports = desk.ports(cx, agent.as_deref(), &verifier);
     let end = rounds::run_with(&ports, &setup, request(args), held, desk.obs.clone())?;
-    print(cx, &desk, &end);
-    Ok(if cx.signals.caught().is_some() { cx.signals.exit_code().unwrap_or(end.exit) } else { end.exit })
+    Ok(print(cx, &desk, &end))
 }
 
 fn request(args: &RunArgs) -> RunRequest {
@@ -117,10 +116,12 @@ fn dry_run(cx: &Context, desk: &Desk) -> Result<u8, Failure> {
     rounds::plan(&setup, &mut summary, &survey);
     let planned = consent::planned(&summary, &survey.obs.pr.body);
     let exit = crate::review::gate::status_code(&summary, &survey.reviewers);
+    let refused = may_run(desk).err().map(|why| format!("a run would not start: {} ({})", why.message, why.hint));
     if cx.global.json {
         let more = view_of(desk, &summary, view::status(desk, &summary, &survey, None), None, &step);
-        let more = RunView { planned, plans, ..more };
-        output::json(&view::envelope("run", exit, &summary, more));
+        let mut more = RunView { planned, plans, ..more };
+        more.status.notes.extend(refused);
+        output::json(&view::envelope("run", (exit, view::next(desk, exit, &summary)), &summary, more));
         return Ok(exit);
     }
     let mut text = consent::exact_plans(&plans) + &consent::exact(&planned);
@@ -132,6 +133,9 @@ fn dry_run(cx: &Context, desk: &Desk) -> Result<u8, Failure> {
         crate::review::step::editor_work(&summary).iter().map(|entry| entry.finding.id.to_string()).collect();
     if !work.is_empty() {
         text.push_str(&format!("then the editor gets {}\n", work.join(", ")));
+    }
+    if let Some(refused) = refused {
+        text.push_str(&format!("note: {refused}\n"));
     }
     output::shown(&text);
     Ok(exit)
@@ -155,16 +159,18 @@ fn view_of(
     }
 }
 
-pub(super) fn print(cx: &Context, desk: &Desk, end: &RunEnd) {
+/// Tells how a run ended; returns the exit code.
+pub(super) fn print(cx: &Context, desk: &Desk, end: &RunEnd) -> u8 {
     cx.printer.rest();
-    let Some(survey) = &end.survey else { return };
+    let exit = cx.exit(end.exit);
+    let Some(survey) = &end.survey else { return exit };
     if cx.global.json {
         let status = view::status(desk, &end.summary, survey, None);
         let more = view_of(desk, &end.summary, status, Some(end.reason), &end.why);
-        let mut answer = view::envelope("run", end.exit, &end.summary, more);
+        let mut answer = view::envelope("run", (exit, view::next(desk, exit, &end.summary)), &end.summary, more);
         answer.retry_after_s = end.retry_after_s;
         output::json(&answer);
-        return;
+        return exit;
     }
     let width = output::width();
     let mut text = table::findings(&end.summary, width);
@@ -175,4 +181,5 @@ pub(super) fn print(cx: &Context, desk: &Desk, end: &RunEnd) {
     text.push_str(&format!("{}\n", table::spent(&end.summary)));
     text.push_str(&format!("state: {}\n", desk.store.path()));
     output::shown(&text);
+    exit
 }

@@ -38,7 +38,8 @@ pub(super) fn run(cx: &Context, args: &IdArgs) -> Result<u8, Failure> {
         history: entry.history.clone(),
     };
     if cx.global.json {
-        output::json(&view::envelope("show", 0, &summary, more));
+        let next = view::next(&desk, gate::status_code(&summary, &survey.reviewers), &summary);
+        output::json(&view::envelope("show", (0, next), &summary, more));
     } else {
         output::shown(&text(entry, &more, &survey));
     }
