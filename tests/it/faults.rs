@@ -189,6 +189,19 @@ fn fm_18_and_19_limits_are_obeyed() {
 }
 
 #[test]
+fn fm_19_a_wait_for_a_limit_is_told_once_with_its_end() {
+    let scene = found();
+    let limit = What::Secondary { retry_after: Some(3), code: Some(403) };
+    scene.forge.fault(Fault::new("GET", "*/pulls/7/comments", limit));
+    let out = scene.run(&["status"]);
+    out.ends(11, &["waiting: the forge's rate limit, until "]);
+    assert_eq!(out.stderr.matches("waiting:").count(), 1, "{}", out.stderr);
+    assert!(!out.stdout.contains("waiting: the forge"), "{}", out.stdout);
+    scene.forge.fault(Fault::new("GET", "*/pulls/7/comments", What::Secondary { retry_after: Some(3), code: Some(403) }));
+    assert!(!scene.run(&["status", "-q"]).stderr.contains("waiting"));
+}
+
+#[test]
 fn fm_22_the_forge_shows_the_old_head_for_a_while() {
     let scene = Scene::new(|plan| {
         plan.script = codex_reviews(&[p1()], &[p1()]);
