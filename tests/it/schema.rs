@@ -65,6 +65,10 @@ fn every_answer_fits_its_schema() {
     let p2 = open.iter().find(|finding| finding["severity"] == "P2").and_then(|f| f["id"].as_str()).expect("a P2");
     let answer = ["resolve", p2, "argue", "--reason", REASON];
     fits("resolve", &ask(&[&answer[..], &["--dry-run"]].concat()));
+    let defer = ["resolve", p2, "defer", "--reason", REASON, "--plan-title", "Later", "--step", "One", "--dry-run"];
+    let drafted = ask(&defer);
+    fits("resolve", &drafted);
+    assert_eq!(drafted["plans"].as_array().map(Vec::len), Some(1), "{drafted:#}");
     fits("resolve", &ask(&answer));
     fits("run", &ask(&["run", "--wait", "20s"]));
     fits("next", &ask(&["next"]));

@@ -103,7 +103,7 @@ const OBJECTS: &[(&str, &str, &str)] = &[
         "One round.",
         "n:i head_before:sha head_after:sha? sent:[id] outcome:s why:s verify:tests? seconds:i tokens:i cost_usd:n",
     ),
-    ("plan", "A follow-up plan that a dry run shows.", "path:s text:s findings:[id]"),
+    ("planned_file", "A follow-up plan that a dry run shows.", "path:s text:s findings:[id]"),
     ("planned", "A write that a dry run shows.", "kind:s target:any body:s findings:[id]"),
     (
         "published",
@@ -136,7 +136,7 @@ const FORMATS: &[(&str, &str, &[&str])] = &[
     (
         "run",
         "`pushback run --json`",
-        &[ENVELOPE, STATUS, "stop_reason:stop? why:s rounds:[round] ~planned:[planned] ~plans:[plan] summary:s"],
+        &[ENVELOPE, STATUS, "stop_reason:stop? why:s rounds:[round] ~planned:[planned] ~plans:[planned_file] summary:s"],
     ),
     ("gate", "`pushback gate --json`", &[ENVELOPE, STATUS, "published:published?"]),
     (
@@ -150,7 +150,7 @@ const FORMATS: &[(&str, &str, &[&str])] = &[
     (
         "resolve",
         "`pushback resolve ID ... --json`",
-        &[ENVELOPE, "answers:[answer] findings:[finding] planned:[planned] ~plans:[plan] notes:[s]"],
+        &[ENVELOPE, "answers:[answer] findings:[finding] planned:[planned] ~plans:[planned_file] notes:[s]"],
     ),
     (
         "show",
