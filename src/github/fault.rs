@@ -97,7 +97,8 @@ impl Fault {
             }
             Self::Unauthorised { request, why } => ForgeError::Permission {
                 request,
-                why: format!("status 401: {why}"),
+                // Without a token nothing was asked.
+                why: if why.starts_with("no token") { why } else { format!("status 401: {why}") },
                 hint: "the token is missing, wrong or has ended: set PUSHBACK_TOKEN, or log in with `gh auth login`"
                     .to_owned(),
             },
