@@ -124,7 +124,8 @@ impl Reporter for Printer {
             Event::Waiting { what, until } => {
                 let text = format!("waiting: {what}{}", at(until));
                 if self.terminal {
-                    self.live.show(&text);
+                    // The end first: what is waited for may be cut.
+                    self.live.show(&format!("waiting{}: {what}", at(until)));
                 } else if self.last.replace(text.clone()) != text {
                     self.line(plain, &format!("  {text}"));
                 }

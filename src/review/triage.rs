@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::brief::Around;
-use super::classify::readable;
+use super::classify::{below_title, readable};
 use super::commands::may_regrade;
 use super::comment::{AccountKind, Author};
 use super::decision::PlanDraft;
@@ -358,7 +358,7 @@ pub fn card(card: Card<'_>, size: Size) -> String {
     }
     let mut left = size.rows.saturating_sub(head.len() + foot.len() + 5);
     let mut parts: Vec<(&str, Vec<String>)> = Vec::new();
-    let said = wrapped(&readable(&card.entry.text), size.columns.saturating_sub(3));
+    let said = wrapped(&below_title(&card.entry.text, &finding.title), size.columns.saturating_sub(3));
     let code = near(card.entry, &card.around.code);
     let hunk: Vec<&str> = card.around.hunk.lines().rev().take(10).collect();
     let thread = card.around.thread.iter().rev().take(3).rev().map(|l| format!("{}: {}", l.author, readable(&l.text)));
@@ -460,12 +460,10 @@ pub fn help(keys: &[(char, &str)]) -> String {
     let says = |key: char, word: &str| -> String {
         let kind = Kind::ALL.into_iter().find(|kind| kind.key() == key && kind.word() == word);
         match (kind, key) {
-            (Some(Kind::Fix), _) => {
-                "starts the editor on it at the end of the sitting; its commit is verified and pushed"
-            }
-            (Some(Kind::Argue), _) => "leaves it as it is, with a reason in the thread and in the description",
+            (Some(Kind::Fix), _) => "starts the editor on it at the end; its commit is pushed",
+            (Some(Kind::Argue), _) => "leaves it as it is; thread and description say why",
             (Some(Kind::Stale), _) => "says that its place is gone; git has to prove it",
-            (Some(Kind::Defer), _) => "leaves it to a follow-up: a plan in the repository, linked in the thread",
+            (Some(Kind::Defer), _) => "leaves it to a follow-up: a plan in the repository, linked",
             (Some(Kind::Answer), _) => "answers the question in its thread",
             (Some(Kind::Regrade), _) => "gives it another severity, by a command in its thread",
             (Some(Kind::Accept), _) => "takes it as it is, by your word",
@@ -480,7 +478,7 @@ pub fn help(keys: &[(char, &str)]) -> String {
         }
         .to_owned()
     };
-    let mut text = "Nothing is posted before the end, where every text is shown and confirmed once.\n\n".to_owned();
+    let mut text = "Nothing is posted before every text was shown and confirmed at the end.\n\n".to_owned();
     for (key, word) in keys {
         text.push_str(&format!("{key}  {word:<10} {}\n", says(*key, word)));
     }
@@ -499,6 +497,17 @@ mod tests {
 
     fn there() -> PlaceNow {
         PlaceNow::There("`src/a.rs:10`".to_owned())
+    }
+
+    #[test]
+    fn the_help_names_every_key_and_fits_a_small_terminal() {
+        let every = keys(&Kind::ALL, true);
+        let text = help(&every);
+        assert!(text.lines().all(|line| line.chars().count() < 80) && text.lines().count() < 20, "{text}");
+        for (key, word) in every {
+            let line = text.lines().find(|line| line.starts_with(&format!("{key}  {word} "))).expect("a line");
+            assert!(key == '?' || !line.ends_with("shows this"), "{line}");
+        }
     }
 
     #[test]

@@ -231,7 +231,12 @@ fn it_is_usable_at_80_by_24_without_colour() {
     assert!(card.lines().count() <= 24, "{card}");
     assert!(card.lines().all(|line| line.chars().count() <= 80), "{card}");
     assert!(!tty.log.contains("\u{1b}[3") && !tty.log.contains('\u{202e}'), "no colour, nothing turned round");
-    tty.types("?").sees("starts the editor on it").sees("Esc does too").sees("q back").types("q").sees("q list");
+    tty.types("?")
+        .sees("starts the editor on it at the end")
+        .sees("Esc does too")
+        .sees("q back")
+        .types("q")
+        .sees("q list");
     tty.types("v").sees("What was said").sees("q back").types("q").sees("q list").types("q").sees("leave (").types("q");
     assert_eq!(tty.ends(), 11);
 }

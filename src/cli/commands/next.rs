@@ -17,7 +17,7 @@ use crate::git::Head;
 use crate::ports::{Loaded, Store};
 use crate::report::json::{Counts, FindingView, NextView};
 use crate::report::table;
-use crate::review::classify::readable;
+use crate::review::classify::{below_title, readable};
 use crate::review::compose;
 use crate::review::decision::Verb;
 use crate::review::gate;
@@ -292,7 +292,7 @@ fn text(
                 if cut > 0 { format!("\n… {cut} more line(s): `pushback show {}`", shown.id) } else { String::new() };
             format!("{}{rest}", lines.join("\n"))
         };
-        out.push_str(&show::section("What was said", &most(&readable(&view.body))));
+        out.push_str(&show::section("What was said", &most(&below_title(&view.body, &shown.title))));
         out.push_str(&show::section(&format!("Code at {}", glance.head.short()), &view.code));
         let thread: Vec<String> =
             view.thread.iter().map(|line| format!("{}: {}", line.author, readable(&line.text))).collect();

@@ -10,7 +10,7 @@ use crate::engine::rounds;
 use crate::engine::survey::Survey;
 use crate::report::table;
 use crate::review::brief::ThreadLine;
-use crate::review::classify::readable;
+use crate::review::classify::{below_title, readable};
 use crate::review::gate;
 use crate::review::summary::{Entry, Finding, Move};
 
@@ -64,7 +64,7 @@ fn text(entry: &Entry, view: &ShowView, survey: &Survey) -> String {
     if !finding.why.is_empty() {
         out.push_str(&format!("{}\n", finding.why));
     }
-    out.push_str(&section("What was said", &readable(&view.body)));
+    out.push_str(&section("What was said", &below_title(&view.body, &finding.title)));
     out.push_str(&section(&format!("Code at {}", survey.obs.pr.head.short()), &view.code));
     out.push_str(&section("The hunk as the reviewer saw it", &view.hunk));
     let thread: Vec<String> =

@@ -23,7 +23,7 @@ pub use clean::plain;
 pub use compile::{BadRule, Rules};
 pub use found::classify;
 pub use offline::classify_stream;
-pub use readable::readable;
+pub use readable::{below_title, readable};
 pub use reviewer::Reviewer;
 pub use signals::{CheckText, check_signals, reaction_signal};
 

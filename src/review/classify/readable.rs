@@ -37,6 +37,13 @@ pub fn readable(body: &str) -> String {
     lines.join("\n").trim_end().to_owned()
 }
 
+/// Returns a body for reading below its title: a first line that only repeats it is left out.
+pub fn below_title(body: &str, title: &str) -> String {
+    let text = readable(body);
+    let rest = text.strip_prefix(title).filter(|rest| rest.starts_with('\n')).map(str::trim_start);
+    rest.map_or_else(|| text.clone(), str::to_owned)
+}
+
 fn text(line: &str) -> String {
     let mut out = String::with_capacity(line.len());
     let mut done = 0;
@@ -86,6 +93,13 @@ mod tests {
         check("a < b and c > d, Vec<T>, **bold** words", "a < b and c > d, Vec<T>, **bold** words");
         check("```html\n<b>![x](y)</b>\n```", "```html\n<b>![x](y)</b>\n```");
         check("text <!-- hidden --> more\n***\n", "text  more\n***");
+    }
+
+    #[test]
+    fn a_title_is_not_said_twice() {
+        assert_eq!(below_title("**![P1](x) Halve it**\n\nNow.", "Halve it"), "Now.");
+        assert_eq!(below_title("Halve it now.\nAll.", "Halve it"), "Halve it now.\nAll.");
+        assert_eq!(below_title("Halve it", "Halve it"), "Halve it");
     }
 
     proptest! {
