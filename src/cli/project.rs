@@ -27,6 +27,10 @@ const PLAIN: [(&str, &str); 10] = [
     ("dune-project", "dune test"),
 ];
 
+/// Shell scripts whose names say that they test, likeliest first.
+const SCRIPTS: [&str; 6] =
+    ["script/test", "scripts/test", "scripts/test.sh", "test.sh", "tests/run.sh", "spec/test.sh"];
+
 /// Finds every test command, likeliest first: the language's own, then what a task runner offers.
 pub(crate) fn tests(top: &Utf8Path) -> Vec<Tests> {
     let has = |file: &str| top.join(file).is_file();
@@ -70,6 +74,12 @@ pub(crate) fn tests(top: &Utf8Path) -> Vec<Tests> {
     for file in ["GNUmakefile", "makefile", "Makefile"] {
         if let Some(target) = recipe(&text(file)) {
             add(&format!("make {target}"), file);
+        }
+    }
+    // Last, what is only called like a test.
+    for file in SCRIPTS {
+        if has(file) {
+            add(&format!("sh {file}"), file);
         }
     }
     found

@@ -133,7 +133,7 @@ fn git_clock_configuration_and_editors() {
     let answer = out.json();
     has(&answer, "git", Some(false), "2.20.1 is too old", "2.36");
     has(&answer, "clock", Some(false), " s ", "clock");
-    has(&answer, "config", Some(false), "no verify command", "pushback init");
+    has(&answer, "config", Some(false), "no verify command", "or `none = true`");
     has(&answer, "agent", Some(false), "claude", "reinstall");
     scene.write(".pushback.toml", "[verify]\ncommands = [\"true\"]\n");
     has(&scene.run(&["doctor", "--json"]).json(), "config", Some(false), "no verify command", "pushback trust");

@@ -197,7 +197,11 @@ fn fm_19_a_wait_for_a_limit_is_told_once_with_its_end() {
     out.ends(11, &["waiting: the forge's rate limit, until "]);
     assert_eq!(out.stderr.matches("waiting:").count(), 1, "{}", out.stderr);
     assert!(!out.stdout.contains("waiting: the forge"), "{}", out.stdout);
-    scene.forge.fault(Fault::new("GET", "*/pulls/7/comments", What::Secondary { retry_after: Some(3), code: Some(403) }));
+    scene.forge.fault(Fault::new(
+        "GET",
+        "*/pulls/7/comments",
+        What::Secondary { retry_after: Some(3), code: Some(403) },
+    ));
     assert!(!scene.run(&["status", "-q"]).stderr.contains("waiting"));
 }
 

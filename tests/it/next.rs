@@ -55,8 +55,11 @@ fn without_anything_that_proves_a_fix_no_run_is_recommended() {
         plan.policy = plan.policy.replace("[verify]\ncommands = [\"sh spec/test.sh\"]\n", "");
     });
     assert_eq!(scene.run(&["run"]).code, 2, "a run refuses");
-    let status = scene.run(&["status"]);
-    status.ends(11, &["next: pushback init"]);
+    // A file that is there is to be filled in: `init` would add nothing to it.
+    scene.run(&["status"]).ends(11, &["next: pushback doctor"]);
+    scene.run(&["doctor"]).ends(2, &["no verify command", "`pushback trust`"]);
+    std::fs::remove_file(scene.work.join(".pushback.toml")).expect("a file");
+    scene.run(&["status"]).ends(11, &["next: pushback init"]);
     assert_eq!(scene.run(&["status", "--json"]).json()["next"], json!("pushback init"));
     scene.run(&["run", "--dry-run"]).ends(11, &["a run would not start: no verify command is configured", "[verify]"]);
     let id = next(&scene, &[])["finding"]["id"].as_str().expect("a finding").to_owned();

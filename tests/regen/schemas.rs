@@ -136,7 +136,11 @@ const FORMATS: &[(&str, &str, &[&str])] = &[
     (
         "run",
         "`pushback run --json`",
-        &[ENVELOPE, STATUS, "stop_reason:stop? why:s rounds:[round] ~planned:[planned] ~plans:[planned_file] summary:s"],
+        &[
+            ENVELOPE,
+            STATUS,
+            "stop_reason:stop? why:s rounds:[round] ~planned:[planned] ~plans:[planned_file] summary:s",
+        ],
     ),
     ("gate", "`pushback gate --json`", &[ENVELOPE, STATUS, "published:published?"]),
     (

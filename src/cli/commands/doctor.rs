@@ -305,6 +305,8 @@ fn tests(settings: &Settings, tree: &GitWorktree, toplevel: &Utf8Path, default_f
     }
     let mend = if init::untrusted(tree, toplevel, default_file) {
         format!("{CONFIG_FILE} of this worktree is not used: `pushback trust`, or put it on the default branch")
+    } else if toplevel.join(CONFIG_FILE).is_file() {
+        format!("say in `[verify]` of {CONFIG_FILE} what has to pass, or `none = true`, then `pushback trust`")
     } else {
         let guess = project::tests(toplevel).first().map(|found| format!(" (found: {})", found.command));
         format!("`pushback init`, or set `verify.commands`{}", guess.unwrap_or_default())

@@ -13,6 +13,7 @@ use crate::cli::{Context, output, place, starter};
 use crate::config::layers::Layers;
 use crate::git::GitWorktree;
 use crate::report::json::{AgentView, Envelope, InitView, TestsView};
+use crate::report::table;
 use crate::review::observation::PrState;
 use crate::store;
 
@@ -115,7 +116,10 @@ fn look_around(cx: &Context, top: &Utf8Path) -> Found {
 /// Says what a run will lack.
 fn lacks(found: &mut Found) {
     if found.tests.is_empty() && found.configured.tests.is_none() {
-        found.notes.push("no test command was found: say in `[verify]` what has to pass, or `none = true`".to_owned());
+        found.notes.push(
+            "no test command was found: say in `[verify]` what has to pass, or `none = true`, then `pushback trust`"
+                .to_owned(),
+        );
     }
     if found.editors.is_empty() && !found.configured.editor {
         found.notes.push("no known editor is on the PATH: install one, or set `agent.command`".to_owned());
@@ -166,9 +170,11 @@ fn summary(found: &Found) -> String {
         Some(seen) => format!("{} (last {} pull request(s))", seen.names.join(", "), seen.pulls),
     };
     rows.push(("reviewers", seen));
-    let mut text: String = rows.iter().map(|(name, value)| format!("{name:<13} {value}\n")).collect();
+    let width = output::width();
+    let mut text: String =
+        rows.iter().map(|(name, value)| table::hanging(&format!("{name:<13} "), value, width)).collect();
     for note in &found.notes {
-        text.push_str(&format!("note: {note}\n"));
+        text.push_str(&table::hanging("note: ", note, width));
     }
     text.push('\n');
     text

@@ -1,6 +1,6 @@
 //! What `status`, `run` and `gate` have in common: the answer as JSON and as text.
 
-use crate::cli::look::Desk;
+use crate::cli::look::{CONFIG_FILE, Desk};
 use crate::cli::output;
 use crate::engine::rounds;
 use crate::engine::survey::Survey;
@@ -89,12 +89,18 @@ pub(super) fn runs(desk: &Desk) -> bool {
     desk.settings.policy.has_verify || desk.settings.policy.verify_none
 }
 
+/// Names what helps where nothing proves a fix: `init` once, then what it wrote is to be filled in.
+fn set_up(desk: &Desk) -> String {
+    let there = desk.place.found.toplevel.join(CONFIG_FILE).is_file();
+    if there { "pushback doctor" } else { "pushback init" }.to_owned()
+}
+
 /// Returns the one command to run next. `run` is not named where it would refuse to start.
 pub(super) fn next(desk: &Desk, exit: u8, summary: &Summary) -> String {
     let first = summary.open_blocking().next().map(|entry| entry.finding.id);
     match (exit, first) {
         (0, _) => "pushback gate".to_owned(),
-        (10 | 11 | 13, _) if !runs(desk) => "pushback init".to_owned(),
+        (10 | 11 | 13, _) if !runs(desk) => set_up(desk),
         (10 | 11 | 13, _) => "pushback run".to_owned(),
         (12, _) if !runs(desk) => "pushback gate --wait 30m".to_owned(),
         (12, _) => "pushback run --wait 30m".to_owned(),
