@@ -12,6 +12,7 @@ mod people;
 mod reviewer;
 pub mod rules;
 mod sections;
+mod sieve;
 mod signals;
 mod title;
 mod words;
