@@ -67,20 +67,11 @@ _pushback() {
             pushback__subcmd__config,show)
                 cmd="pushback__subcmd__config__subcmd__show"
                 ;;
-            pushback__subcmd__hook,after)
-                cmd="pushback__subcmd__hook__subcmd__after"
-                ;;
             pushback__subcmd__hook,agent)
                 cmd="pushback__subcmd__hook__subcmd__agent"
                 ;;
-            pushback__subcmd__hook,decide)
-                cmd="pushback__subcmd__hook__subcmd__decide"
-                ;;
             pushback__subcmd__hook,install)
                 cmd="pushback__subcmd__hook__subcmd__install"
-                ;;
-            pushback__subcmd__hook,pushed)
-                cmd="pushback__subcmd__hook__subcmd__pushed"
                 ;;
             pushback__subcmd__hook,status)
                 cmd="pushback__subcmd__hook__subcmd__status"
@@ -95,7 +86,7 @@ _pushback() {
 
     case "${cmd}" in
         pushback)
-            opts="-C -q -v -h -V --pr --repo --json --dry-run --quiet --verbose --api-url --help --version init run status triage next resolve gate show explain hook classify doctor trust config completions man"
+            opts="-C -q -v -h -V --pr --repo --json --dry-run --quiet --verbose --api-url --help --version init run status triage next resolve gate show explain classify doctor trust config completions man hook"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -339,38 +330,8 @@ _pushback() {
             return 0
             ;;
         pushback__subcmd__hook)
-            opts="-C -q -v -h --pr --repo --json --dry-run --quiet --verbose --api-url --help install uninstall status agent pushed decide after"
+            opts="-C -q -v -h --pr --repo --json --dry-run --quiet --verbose --api-url --help install uninstall status agent"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                --pr)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --repo)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                -C)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --api-url)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-        pushback__subcmd__hook__subcmd__after)
-            opts="-C -q -v -h --pr --repo --json --dry-run --quiet --verbose --api-url --help"
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
@@ -428,67 +389,7 @@ _pushback() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        pushback__subcmd__hook__subcmd__decide)
-            opts="-C -q -v -h --pr --repo --json --dry-run --quiet --verbose --api-url --help"
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                --pr)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --repo)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                -C)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --api-url)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
         pushback__subcmd__hook__subcmd__install)
-            opts="-C -q -v -h --pr --repo --json --dry-run --quiet --verbose --api-url --help"
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                --pr)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --repo)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                -C)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --api-url)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-        pushback__subcmd__hook__subcmd__pushed)
             opts="-C -q -v -h --pr --repo --json --dry-run --quiet --verbose --api-url --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )

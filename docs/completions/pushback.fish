@@ -43,13 +43,13 @@ complete -c pushback -n "__fish_pushback_needs_command" -f -a "resolve" -d 'Answ
 complete -c pushback -n "__fish_pushback_needs_command" -f -a "gate" -d 'Judges whether the pull request may be merged'
 complete -c pushback -n "__fish_pushback_needs_command" -f -a "show" -d 'Shows one finding with its code, hunk, thread and history'
 complete -c pushback -n "__fish_pushback_needs_command" -f -a "explain" -d 'Says which rule gave a finding its severity, and on which text'
-complete -c pushback -n "__fish_pushback_needs_command" -f -a "hook" -d 'The post-push hook, and answers to a coding agent\'s hooks'
 complete -c pushback -n "__fish_pushback_needs_command" -f -a "classify" -d 'Classifies review comments from stdin, offline'
 complete -c pushback -n "__fish_pushback_needs_command" -f -a "doctor" -d 'Says what a run needs and lacks, and how to mend it'
 complete -c pushback -n "__fish_pushback_needs_command" -f -a "trust" -d 'Lets this worktree\'s `.pushback.toml` apply as it is now'
 complete -c pushback -n "__fish_pushback_needs_command" -f -a "config" -d 'Shows the configuration in force'
 complete -c pushback -n "__fish_pushback_needs_command" -f -a "completions" -d 'Prints a completion script'
 complete -c pushback -n "__fish_pushback_needs_command" -f -a "man" -d 'Prints the man page'
+complete -c pushback -n "__fish_pushback_needs_command" -f -a "hook" -d 'The post-push hook, and answers to a coding agent\'s hooks'
 complete -c pushback -n "__fish_pushback_using_subcommand init" -l pr -d 'Pull request, by number or URL; found by the branch otherwise' -r
 complete -c pushback -n "__fish_pushback_using_subcommand init" -l repo -d 'Repository; found by the branch\'s remote otherwise' -r
 complete -c pushback -n "__fish_pushback_using_subcommand init" -s C -d 'Works in this folder' -r
@@ -150,85 +150,6 @@ complete -c pushback -n "__fish_pushback_using_subcommand explain" -l dry-run -d
 complete -c pushback -n "__fish_pushback_using_subcommand explain" -s q -l quiet -d 'Tells warnings only'
 complete -c pushback -n "__fish_pushback_using_subcommand explain" -s v -l verbose -d 'Tells more; the editor\'s output too'
 complete -c pushback -n "__fish_pushback_using_subcommand explain" -s h -l help -d 'Print help'
-complete -c pushback -n "__fish_pushback_using_subcommand hook; and not __fish_seen_subcommand_from install uninstall status agent pushed decide after" -l pr -d 'Pull request, by number or URL; found by the branch otherwise' -r
-complete -c pushback -n "__fish_pushback_using_subcommand hook; and not __fish_seen_subcommand_from install uninstall status agent pushed decide after" -l repo -d 'Repository; found by the branch\'s remote otherwise' -r
-complete -c pushback -n "__fish_pushback_using_subcommand hook; and not __fish_seen_subcommand_from install uninstall status agent pushed decide after" -s C -d 'Works in this folder' -r
-complete -c pushback -n "__fish_pushback_using_subcommand hook; and not __fish_seen_subcommand_from install uninstall status agent pushed decide after" -l api-url -d 'REST API base, for example `https://ghe.example/api/v3`' -r
-complete -c pushback -n "__fish_pushback_using_subcommand hook; and not __fish_seen_subcommand_from install uninstall status agent pushed decide after" -l json -d 'Prints one JSON object on stdout'
-complete -c pushback -n "__fish_pushback_using_subcommand hook; and not __fish_seen_subcommand_from install uninstall status agent pushed decide after" -l dry-run -d 'Prints every planned write with its exact text and does nothing'
-complete -c pushback -n "__fish_pushback_using_subcommand hook; and not __fish_seen_subcommand_from install uninstall status agent pushed decide after" -s q -l quiet -d 'Tells warnings only'
-complete -c pushback -n "__fish_pushback_using_subcommand hook; and not __fish_seen_subcommand_from install uninstall status agent pushed decide after" -s v -l verbose -d 'Tells more; the editor\'s output too'
-complete -c pushback -n "__fish_pushback_using_subcommand hook; and not __fish_seen_subcommand_from install uninstall status agent pushed decide after" -s h -l help -d 'Print help'
-complete -c pushback -n "__fish_pushback_using_subcommand hook; and not __fish_seen_subcommand_from install uninstall status agent pushed decide after" -f -a "install" -d 'Installs the post-push hook in this repository; hooks that are there are chained'
-complete -c pushback -n "__fish_pushback_using_subcommand hook; and not __fish_seen_subcommand_from install uninstall status agent pushed decide after" -f -a "uninstall" -d 'Removes the post-push hook and everything it kept; hooks that were there before are put back'
-complete -c pushback -n "__fish_pushback_using_subcommand hook; and not __fish_seen_subcommand_from install uninstall status agent pushed decide after" -f -a "status" -d 'Shows where the hook is installed and the runs it started, with their logs'
-complete -c pushback -n "__fish_pushback_using_subcommand hook; and not __fish_seen_subcommand_from install uninstall status agent pushed decide after" -f -a "agent" -d 'Answers a hook call of Claude Code or Codex on stdin: exit 2 shows the findings after a push; on Stop it keeps the agent going once'
-complete -c pushback -n "__fish_pushback_using_subcommand hook; and not __fish_seen_subcommand_from install uninstall status agent pushed decide after" -f -a "pushed" -d 'A push may have happened. Called by the installed hook'
-complete -c pushback -n "__fish_pushback_using_subcommand hook; and not __fish_seen_subcommand_from install uninstall status agent pushed decide after" -f -a "decide" -d 'Decides whether it did, away from the push'
-complete -c pushback -n "__fish_pushback_using_subcommand hook; and not __fish_seen_subcommand_from install uninstall status agent pushed decide after" -f -a "after" -d 'The detached run after a push'
-complete -c pushback -n "__fish_pushback_using_subcommand hook; and __fish_seen_subcommand_from install" -l pr -d 'Pull request, by number or URL; found by the branch otherwise' -r
-complete -c pushback -n "__fish_pushback_using_subcommand hook; and __fish_seen_subcommand_from install" -l repo -d 'Repository; found by the branch\'s remote otherwise' -r
-complete -c pushback -n "__fish_pushback_using_subcommand hook; and __fish_seen_subcommand_from install" -s C -d 'Works in this folder' -r
-complete -c pushback -n "__fish_pushback_using_subcommand hook; and __fish_seen_subcommand_from install" -l api-url -d 'REST API base, for example `https://ghe.example/api/v3`' -r
-complete -c pushback -n "__fish_pushback_using_subcommand hook; and __fish_seen_subcommand_from install" -l json -d 'Prints one JSON object on stdout'
-complete -c pushback -n "__fish_pushback_using_subcommand hook; and __fish_seen_subcommand_from install" -l dry-run -d 'Prints every planned write with its exact text and does nothing'
-complete -c pushback -n "__fish_pushback_using_subcommand hook; and __fish_seen_subcommand_from install" -s q -l quiet -d 'Tells warnings only'
-complete -c pushback -n "__fish_pushback_using_subcommand hook; and __fish_seen_subcommand_from install" -s v -l verbose -d 'Tells more; the editor\'s output too'
-complete -c pushback -n "__fish_pushback_using_subcommand hook; and __fish_seen_subcommand_from install" -s h -l help -d 'Print help'
-complete -c pushback -n "__fish_pushback_using_subcommand hook; and __fish_seen_subcommand_from uninstall" -l pr -d 'Pull request, by number or URL; found by the branch otherwise' -r
-complete -c pushback -n "__fish_pushback_using_subcommand hook; and __fish_seen_subcommand_from uninstall" -l repo -d 'Repository; found by the branch\'s remote otherwise' -r
-complete -c pushback -n "__fish_pushback_using_subcommand hook; and __fish_seen_subcommand_from uninstall" -s C -d 'Works in this folder' -r
-complete -c pushback -n "__fish_pushback_using_subcommand hook; and __fish_seen_subcommand_from uninstall" -l api-url -d 'REST API base, for example `https://ghe.example/api/v3`' -r
-complete -c pushback -n "__fish_pushback_using_subcommand hook; and __fish_seen_subcommand_from uninstall" -l json -d 'Prints one JSON object on stdout'
-complete -c pushback -n "__fish_pushback_using_subcommand hook; and __fish_seen_subcommand_from uninstall" -l dry-run -d 'Prints every planned write with its exact text and does nothing'
-complete -c pushback -n "__fish_pushback_using_subcommand hook; and __fish_seen_subcommand_from uninstall" -s q -l quiet -d 'Tells warnings only'
-complete -c pushback -n "__fish_pushback_using_subcommand hook; and __fish_seen_subcommand_from uninstall" -s v -l verbose -d 'Tells more; the editor\'s output too'
-complete -c pushback -n "__fish_pushback_using_subcommand hook; and __fish_seen_subcommand_from uninstall" -s h -l help -d 'Print help'
-complete -c pushback -n "__fish_pushback_using_subcommand hook; and __fish_seen_subcommand_from status" -l pr -d 'Pull request, by number or URL; found by the branch otherwise' -r
-complete -c pushback -n "__fish_pushback_using_subcommand hook; and __fish_seen_subcommand_from status" -l repo -d 'Repository; found by the branch\'s remote otherwise' -r
-complete -c pushback -n "__fish_pushback_using_subcommand hook; and __fish_seen_subcommand_from status" -s C -d 'Works in this folder' -r
-complete -c pushback -n "__fish_pushback_using_subcommand hook; and __fish_seen_subcommand_from status" -l api-url -d 'REST API base, for example `https://ghe.example/api/v3`' -r
-complete -c pushback -n "__fish_pushback_using_subcommand hook; and __fish_seen_subcommand_from status" -l json -d 'Prints one JSON object on stdout'
-complete -c pushback -n "__fish_pushback_using_subcommand hook; and __fish_seen_subcommand_from status" -l dry-run -d 'Prints every planned write with its exact text and does nothing'
-complete -c pushback -n "__fish_pushback_using_subcommand hook; and __fish_seen_subcommand_from status" -s q -l quiet -d 'Tells warnings only'
-complete -c pushback -n "__fish_pushback_using_subcommand hook; and __fish_seen_subcommand_from status" -s v -l verbose -d 'Tells more; the editor\'s output too'
-complete -c pushback -n "__fish_pushback_using_subcommand hook; and __fish_seen_subcommand_from status" -s h -l help -d 'Print help'
-complete -c pushback -n "__fish_pushback_using_subcommand hook; and __fish_seen_subcommand_from agent" -l pr -d 'Pull request, by number or URL; found by the branch otherwise' -r
-complete -c pushback -n "__fish_pushback_using_subcommand hook; and __fish_seen_subcommand_from agent" -l repo -d 'Repository; found by the branch\'s remote otherwise' -r
-complete -c pushback -n "__fish_pushback_using_subcommand hook; and __fish_seen_subcommand_from agent" -s C -d 'Works in this folder' -r
-complete -c pushback -n "__fish_pushback_using_subcommand hook; and __fish_seen_subcommand_from agent" -l api-url -d 'REST API base, for example `https://ghe.example/api/v3`' -r
-complete -c pushback -n "__fish_pushback_using_subcommand hook; and __fish_seen_subcommand_from agent" -l json -d 'Prints one JSON object on stdout'
-complete -c pushback -n "__fish_pushback_using_subcommand hook; and __fish_seen_subcommand_from agent" -l dry-run -d 'Prints every planned write with its exact text and does nothing'
-complete -c pushback -n "__fish_pushback_using_subcommand hook; and __fish_seen_subcommand_from agent" -s q -l quiet -d 'Tells warnings only'
-complete -c pushback -n "__fish_pushback_using_subcommand hook; and __fish_seen_subcommand_from agent" -s v -l verbose -d 'Tells more; the editor\'s output too'
-complete -c pushback -n "__fish_pushback_using_subcommand hook; and __fish_seen_subcommand_from agent" -s h -l help -d 'Print help'
-complete -c pushback -n "__fish_pushback_using_subcommand hook; and __fish_seen_subcommand_from pushed" -l pr -d 'Pull request, by number or URL; found by the branch otherwise' -r
-complete -c pushback -n "__fish_pushback_using_subcommand hook; and __fish_seen_subcommand_from pushed" -l repo -d 'Repository; found by the branch\'s remote otherwise' -r
-complete -c pushback -n "__fish_pushback_using_subcommand hook; and __fish_seen_subcommand_from pushed" -s C -d 'Works in this folder' -r
-complete -c pushback -n "__fish_pushback_using_subcommand hook; and __fish_seen_subcommand_from pushed" -l api-url -d 'REST API base, for example `https://ghe.example/api/v3`' -r
-complete -c pushback -n "__fish_pushback_using_subcommand hook; and __fish_seen_subcommand_from pushed" -l json -d 'Prints one JSON object on stdout'
-complete -c pushback -n "__fish_pushback_using_subcommand hook; and __fish_seen_subcommand_from pushed" -l dry-run -d 'Prints every planned write with its exact text and does nothing'
-complete -c pushback -n "__fish_pushback_using_subcommand hook; and __fish_seen_subcommand_from pushed" -s q -l quiet -d 'Tells warnings only'
-complete -c pushback -n "__fish_pushback_using_subcommand hook; and __fish_seen_subcommand_from pushed" -s v -l verbose -d 'Tells more; the editor\'s output too'
-complete -c pushback -n "__fish_pushback_using_subcommand hook; and __fish_seen_subcommand_from pushed" -s h -l help -d 'Print help'
-complete -c pushback -n "__fish_pushback_using_subcommand hook; and __fish_seen_subcommand_from decide" -l pr -d 'Pull request, by number or URL; found by the branch otherwise' -r
-complete -c pushback -n "__fish_pushback_using_subcommand hook; and __fish_seen_subcommand_from decide" -l repo -d 'Repository; found by the branch\'s remote otherwise' -r
-complete -c pushback -n "__fish_pushback_using_subcommand hook; and __fish_seen_subcommand_from decide" -s C -d 'Works in this folder' -r
-complete -c pushback -n "__fish_pushback_using_subcommand hook; and __fish_seen_subcommand_from decide" -l api-url -d 'REST API base, for example `https://ghe.example/api/v3`' -r
-complete -c pushback -n "__fish_pushback_using_subcommand hook; and __fish_seen_subcommand_from decide" -l json -d 'Prints one JSON object on stdout'
-complete -c pushback -n "__fish_pushback_using_subcommand hook; and __fish_seen_subcommand_from decide" -l dry-run -d 'Prints every planned write with its exact text and does nothing'
-complete -c pushback -n "__fish_pushback_using_subcommand hook; and __fish_seen_subcommand_from decide" -s q -l quiet -d 'Tells warnings only'
-complete -c pushback -n "__fish_pushback_using_subcommand hook; and __fish_seen_subcommand_from decide" -s v -l verbose -d 'Tells more; the editor\'s output too'
-complete -c pushback -n "__fish_pushback_using_subcommand hook; and __fish_seen_subcommand_from decide" -s h -l help -d 'Print help'
-complete -c pushback -n "__fish_pushback_using_subcommand hook; and __fish_seen_subcommand_from after" -l pr -d 'Pull request, by number or URL; found by the branch otherwise' -r
-complete -c pushback -n "__fish_pushback_using_subcommand hook; and __fish_seen_subcommand_from after" -l repo -d 'Repository; found by the branch\'s remote otherwise' -r
-complete -c pushback -n "__fish_pushback_using_subcommand hook; and __fish_seen_subcommand_from after" -s C -d 'Works in this folder' -r
-complete -c pushback -n "__fish_pushback_using_subcommand hook; and __fish_seen_subcommand_from after" -l api-url -d 'REST API base, for example `https://ghe.example/api/v3`' -r
-complete -c pushback -n "__fish_pushback_using_subcommand hook; and __fish_seen_subcommand_from after" -l json -d 'Prints one JSON object on stdout'
-complete -c pushback -n "__fish_pushback_using_subcommand hook; and __fish_seen_subcommand_from after" -l dry-run -d 'Prints every planned write with its exact text and does nothing'
-complete -c pushback -n "__fish_pushback_using_subcommand hook; and __fish_seen_subcommand_from after" -s q -l quiet -d 'Tells warnings only'
-complete -c pushback -n "__fish_pushback_using_subcommand hook; and __fish_seen_subcommand_from after" -s v -l verbose -d 'Tells more; the editor\'s output too'
-complete -c pushback -n "__fish_pushback_using_subcommand hook; and __fish_seen_subcommand_from after" -s h -l help -d 'Print help'
 complete -c pushback -n "__fish_pushback_using_subcommand classify" -l pr -d 'Pull request, by number or URL; found by the branch otherwise' -r
 complete -c pushback -n "__fish_pushback_using_subcommand classify" -l repo -d 'Repository; found by the branch\'s remote otherwise' -r
 complete -c pushback -n "__fish_pushback_using_subcommand classify" -s C -d 'Works in this folder' -r
@@ -295,3 +216,52 @@ complete -c pushback -n "__fish_pushback_using_subcommand man" -l dry-run -d 'Pr
 complete -c pushback -n "__fish_pushback_using_subcommand man" -s q -l quiet -d 'Tells warnings only'
 complete -c pushback -n "__fish_pushback_using_subcommand man" -s v -l verbose -d 'Tells more; the editor\'s output too'
 complete -c pushback -n "__fish_pushback_using_subcommand man" -s h -l help -d 'Print help'
+complete -c pushback -n "__fish_pushback_using_subcommand hook; and not __fish_seen_subcommand_from install uninstall status agent" -l pr -d 'Pull request, by number or URL; found by the branch otherwise' -r
+complete -c pushback -n "__fish_pushback_using_subcommand hook; and not __fish_seen_subcommand_from install uninstall status agent" -l repo -d 'Repository; found by the branch\'s remote otherwise' -r
+complete -c pushback -n "__fish_pushback_using_subcommand hook; and not __fish_seen_subcommand_from install uninstall status agent" -s C -d 'Works in this folder' -r
+complete -c pushback -n "__fish_pushback_using_subcommand hook; and not __fish_seen_subcommand_from install uninstall status agent" -l api-url -d 'REST API base, for example `https://ghe.example/api/v3`' -r
+complete -c pushback -n "__fish_pushback_using_subcommand hook; and not __fish_seen_subcommand_from install uninstall status agent" -l json -d 'Prints one JSON object on stdout'
+complete -c pushback -n "__fish_pushback_using_subcommand hook; and not __fish_seen_subcommand_from install uninstall status agent" -l dry-run -d 'Prints every planned write with its exact text and does nothing'
+complete -c pushback -n "__fish_pushback_using_subcommand hook; and not __fish_seen_subcommand_from install uninstall status agent" -s q -l quiet -d 'Tells warnings only'
+complete -c pushback -n "__fish_pushback_using_subcommand hook; and not __fish_seen_subcommand_from install uninstall status agent" -s v -l verbose -d 'Tells more; the editor\'s output too'
+complete -c pushback -n "__fish_pushback_using_subcommand hook; and not __fish_seen_subcommand_from install uninstall status agent" -s h -l help -d 'Print help'
+complete -c pushback -n "__fish_pushback_using_subcommand hook; and not __fish_seen_subcommand_from install uninstall status agent" -f -a "install" -d 'Installs the post-push hook in this repository; hooks that are there are chained'
+complete -c pushback -n "__fish_pushback_using_subcommand hook; and not __fish_seen_subcommand_from install uninstall status agent" -f -a "uninstall" -d 'Removes the post-push hook and everything it kept; hooks that were there before are put back'
+complete -c pushback -n "__fish_pushback_using_subcommand hook; and not __fish_seen_subcommand_from install uninstall status agent" -f -a "status" -d 'Shows where the hook is installed and the runs it started, with their logs'
+complete -c pushback -n "__fish_pushback_using_subcommand hook; and not __fish_seen_subcommand_from install uninstall status agent" -f -a "agent" -d 'Answers a hook call of Claude Code or Codex on stdin: exit 2 shows the findings after a push; on Stop it keeps the agent going once'
+complete -c pushback -n "__fish_pushback_using_subcommand hook; and __fish_seen_subcommand_from install" -l pr -d 'Pull request, by number or URL; found by the branch otherwise' -r
+complete -c pushback -n "__fish_pushback_using_subcommand hook; and __fish_seen_subcommand_from install" -l repo -d 'Repository; found by the branch\'s remote otherwise' -r
+complete -c pushback -n "__fish_pushback_using_subcommand hook; and __fish_seen_subcommand_from install" -s C -d 'Works in this folder' -r
+complete -c pushback -n "__fish_pushback_using_subcommand hook; and __fish_seen_subcommand_from install" -l api-url -d 'REST API base, for example `https://ghe.example/api/v3`' -r
+complete -c pushback -n "__fish_pushback_using_subcommand hook; and __fish_seen_subcommand_from install" -l json -d 'Prints one JSON object on stdout'
+complete -c pushback -n "__fish_pushback_using_subcommand hook; and __fish_seen_subcommand_from install" -l dry-run -d 'Prints every planned write with its exact text and does nothing'
+complete -c pushback -n "__fish_pushback_using_subcommand hook; and __fish_seen_subcommand_from install" -s q -l quiet -d 'Tells warnings only'
+complete -c pushback -n "__fish_pushback_using_subcommand hook; and __fish_seen_subcommand_from install" -s v -l verbose -d 'Tells more; the editor\'s output too'
+complete -c pushback -n "__fish_pushback_using_subcommand hook; and __fish_seen_subcommand_from install" -s h -l help -d 'Print help'
+complete -c pushback -n "__fish_pushback_using_subcommand hook; and __fish_seen_subcommand_from uninstall" -l pr -d 'Pull request, by number or URL; found by the branch otherwise' -r
+complete -c pushback -n "__fish_pushback_using_subcommand hook; and __fish_seen_subcommand_from uninstall" -l repo -d 'Repository; found by the branch\'s remote otherwise' -r
+complete -c pushback -n "__fish_pushback_using_subcommand hook; and __fish_seen_subcommand_from uninstall" -s C -d 'Works in this folder' -r
+complete -c pushback -n "__fish_pushback_using_subcommand hook; and __fish_seen_subcommand_from uninstall" -l api-url -d 'REST API base, for example `https://ghe.example/api/v3`' -r
+complete -c pushback -n "__fish_pushback_using_subcommand hook; and __fish_seen_subcommand_from uninstall" -l json -d 'Prints one JSON object on stdout'
+complete -c pushback -n "__fish_pushback_using_subcommand hook; and __fish_seen_subcommand_from uninstall" -l dry-run -d 'Prints every planned write with its exact text and does nothing'
+complete -c pushback -n "__fish_pushback_using_subcommand hook; and __fish_seen_subcommand_from uninstall" -s q -l quiet -d 'Tells warnings only'
+complete -c pushback -n "__fish_pushback_using_subcommand hook; and __fish_seen_subcommand_from uninstall" -s v -l verbose -d 'Tells more; the editor\'s output too'
+complete -c pushback -n "__fish_pushback_using_subcommand hook; and __fish_seen_subcommand_from uninstall" -s h -l help -d 'Print help'
+complete -c pushback -n "__fish_pushback_using_subcommand hook; and __fish_seen_subcommand_from status" -l pr -d 'Pull request, by number or URL; found by the branch otherwise' -r
+complete -c pushback -n "__fish_pushback_using_subcommand hook; and __fish_seen_subcommand_from status" -l repo -d 'Repository; found by the branch\'s remote otherwise' -r
+complete -c pushback -n "__fish_pushback_using_subcommand hook; and __fish_seen_subcommand_from status" -s C -d 'Works in this folder' -r
+complete -c pushback -n "__fish_pushback_using_subcommand hook; and __fish_seen_subcommand_from status" -l api-url -d 'REST API base, for example `https://ghe.example/api/v3`' -r
+complete -c pushback -n "__fish_pushback_using_subcommand hook; and __fish_seen_subcommand_from status" -l json -d 'Prints one JSON object on stdout'
+complete -c pushback -n "__fish_pushback_using_subcommand hook; and __fish_seen_subcommand_from status" -l dry-run -d 'Prints every planned write with its exact text and does nothing'
+complete -c pushback -n "__fish_pushback_using_subcommand hook; and __fish_seen_subcommand_from status" -s q -l quiet -d 'Tells warnings only'
+complete -c pushback -n "__fish_pushback_using_subcommand hook; and __fish_seen_subcommand_from status" -s v -l verbose -d 'Tells more; the editor\'s output too'
+complete -c pushback -n "__fish_pushback_using_subcommand hook; and __fish_seen_subcommand_from status" -s h -l help -d 'Print help'
+complete -c pushback -n "__fish_pushback_using_subcommand hook; and __fish_seen_subcommand_from agent" -l pr -d 'Pull request, by number or URL; found by the branch otherwise' -r
+complete -c pushback -n "__fish_pushback_using_subcommand hook; and __fish_seen_subcommand_from agent" -l repo -d 'Repository; found by the branch\'s remote otherwise' -r
+complete -c pushback -n "__fish_pushback_using_subcommand hook; and __fish_seen_subcommand_from agent" -s C -d 'Works in this folder' -r
+complete -c pushback -n "__fish_pushback_using_subcommand hook; and __fish_seen_subcommand_from agent" -l api-url -d 'REST API base, for example `https://ghe.example/api/v3`' -r
+complete -c pushback -n "__fish_pushback_using_subcommand hook; and __fish_seen_subcommand_from agent" -l json -d 'Prints one JSON object on stdout'
+complete -c pushback -n "__fish_pushback_using_subcommand hook; and __fish_seen_subcommand_from agent" -l dry-run -d 'Prints every planned write with its exact text and does nothing'
+complete -c pushback -n "__fish_pushback_using_subcommand hook; and __fish_seen_subcommand_from agent" -s q -l quiet -d 'Tells warnings only'
+complete -c pushback -n "__fish_pushback_using_subcommand hook; and __fish_seen_subcommand_from agent" -s v -l verbose -d 'Tells more; the editor\'s output too'
+complete -c pushback -n "__fish_pushback_using_subcommand hook; and __fish_seen_subcommand_from agent" -s h -l help -d 'Print help'

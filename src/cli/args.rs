@@ -56,6 +56,20 @@ pub fn command() -> clap::Command {
     ))
 }
 
+/// Returns the command line for completions: without what only hooks call, for clap_complete offers hidden commands too.
+pub fn completed() -> clap::Command {
+    command().mut_subcommand("hook", |hook| {
+        let shown = hook.get_subcommands().filter(|sub| !sub.is_hide_set()).cloned();
+        let bare = clap::Command::new("hook").args(hook.get_arguments().cloned()).subcommands(shown);
+        bare.about(hook.get_about().cloned().unwrap_or_default())
+    })
+}
+
+/// Returns the command of this name.
+pub(crate) fn known(word: &str) -> Option<&'static str> {
+    LISTED.iter().flat_map(|(_, names)| names.iter()).find(|name| **name == word).copied()
+}
+
 const EXIT_CODES: &str = "\
 Exit codes:
    0  nothing open, settled, ready     14  only a person can help

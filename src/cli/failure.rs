@@ -20,6 +20,8 @@ pub(crate) enum Kind {
     Held,
     /// Only a person can help.
     Person,
+    /// A signal asked us to stop; holds the exit code.
+    Interrupted(u8),
     /// Ours.
     Internal,
 }
@@ -34,6 +36,7 @@ impl Kind {
             Self::Limited => 12,
             Self::Held => 75,
             Self::Person => 14,
+            Self::Interrupted(code) => code,
             Self::Internal => 1,
         }
     }
@@ -47,6 +50,7 @@ impl Kind {
             Self::Limited => "limited",
             Self::Held => "held",
             Self::Person => "needs_person",
+            Self::Interrupted(_) => "interrupted",
             Self::Internal => "internal",
         }
     }
@@ -119,7 +123,11 @@ impl From<ForgeError> for Failure {
             ForgeError::CouldNotRead { .. } => {
                 Self::new(Kind::CouldNotRead, message, "nothing was changed; run the same command again")
             }
-            ForgeError::Permission { hint, .. } => Self::new(Kind::Permission, message, hint),
+            ForgeError::Permission { hint, .. } => {
+                let doctor = "`pushback doctor` says what the token may do";
+                let hint = if hint.is_empty() { doctor.to_owned() } else { format!("{hint}; {doctor}") };
+                Self::new(Kind::Permission, message, hint)
+            }
             ForgeError::HeadMoved => Self::new(Kind::Person, message, "wait for the pushes to end, then run again"),
             ForgeError::Limited { until, .. } => {
                 let wait = until.duration_since(jiff::Timestamp::now()).as_secs().max(1);

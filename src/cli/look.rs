@@ -71,7 +71,7 @@ pub(crate) fn desk(cx: &Context, command: &str) -> Result<Desk, Failure> {
 
 /// The same from a place that is known.
 pub(crate) fn desk_at(cx: &Context, command: &str, mut place: Place) -> Result<Desk, Failure> {
-    let api = place::connect(&place, &cx.global, cx.clock.clone())?;
+    let api = place::connect(&place, &cx.global, cx.forge_clock.clone())?;
     let (meant, obs, force) = read(cx, &place, &api)?;
     let pr = PrRef { host: place.host.clone(), slug: meant.slug.clone(), number: meant.number };
     let looked_up = place.remote_branch.clone();
@@ -440,7 +440,7 @@ impl Desk {
 /// Reads the configuration that is in force here, without a pull request.
 pub(crate) fn config(cx: &Context) -> Result<(Layers, Vec<String>), Failure> {
     let place = place::place(&cx.global)?;
-    let api = place::connect(&place, &cx.global, cx.clock.clone())?;
+    let api = place::connect(&place, &cx.global, cx.forge_clock.clone())?;
     let (file, note) = match api.contents(&place.slugs[0], CONFIG_FILE, None) {
         Ok(file) => (file, None),
         Err(error) => (None, Some(format!("the default branch's {CONFIG_FILE} could not be read: {error}"))),

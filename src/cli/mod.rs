@@ -13,6 +13,8 @@ mod project;
 mod propose;
 mod starter;
 mod token;
+mod typed;
+mod waits;
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -33,9 +35,16 @@ pub(crate) struct Context {
     pub(crate) signals: Signals,
     pub(crate) printer: Printer,
     pub(crate) depth: Depth,
+    /// The clock of everything that asks the forge: it tells of long waits.
+    pub(crate) forge_clock: Arc<dyn Clock + Send + Sync>,
 }
 
 impl Context {
+    /// Returns the exit code: a signal that asked us to stop goes before everything else.
+    pub(crate) fn exit(&self, exit: u8) -> u8 {
+        self.signals.exit_code().unwrap_or(exit)
+    }
+
     /// Returns the question whether a signal asked us to stop.
     pub(crate) fn stop(&self) -> std::rc::Rc<dyn Fn() -> bool> {
         let signals = self.signals.clone();
@@ -51,6 +60,7 @@ pub fn main() -> ExitCode {
         Err(error) => {
             // clap prints help to stdout and errors to stderr; a closed pipe is no failure.
             let _ = error.print();
+            typed::told_as_json(&error);
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
         }
     };
@@ -82,15 +92,22 @@ fn prepared(mut cli: Cli) -> Result<u8, Failure> {
         Command::Gate(_) | Command::Run(_) | Command::Resolve(_) | Command::Triage => Depth::Full,
         _ => Depth::Warm,
     };
-    let cx = Context {
-        global: cli.global,
-        clock: Arc::new(SystemClock::new(signals.clone())),
-        signals,
-        printer: Printer::new(verbosity),
-        depth,
-    };
-    let exit = commands::dispatch(&cx, cli.command)?;
-    Ok(cx.signals.exit_code().unwrap_or(exit))
+    let clock: Arc<dyn Clock + Send + Sync> = Arc::new(SystemClock::new(signals.clone()));
+    let printer = Printer::new(verbosity);
+    let forge_clock = Arc::new(waits::Telling::new(clock.clone(), printer.live()));
+    let cx = Context { global: cli.global, clock, signals, printer, depth, forge_clock };
+    let ended = commands::dispatch(&cx, cli.command);
+    cx.printer.rest();
+    match (ended, cx.signals.exit_code()) {
+        // What was told as JSON stands: a signal that came after it changes nothing.
+        (Ok(exit), _) if output::told() => Ok(exit),
+        (Ok(exit), code) => Ok(code.unwrap_or(exit)),
+        (Err(failure), Some(code)) if !output::told() => {
+            let why = format!("stopped by a signal; {}", failure.message);
+            Err(Failure::new(Kind::Interrupted(code), why, "run the same command again to go on"))
+        }
+        (Err(failure), _) => Err(failure),
+    }
 }
 
 /// `PUSHBACK_LOG` turns on the program's own log, on stderr.

@@ -9,6 +9,7 @@ use super::failure::{Failure, Kind};
 use super::{Context, look, output};
 use crate::config::layers::Layers;
 use crate::report::clean::one_line;
+use crate::report::json::UsedView;
 use crate::review::classify;
 use crate::review::severity::Severity;
 
@@ -21,6 +22,8 @@ struct Row {
     author: String,
     place: String,
     title: String,
+    /// The finding as every answer shows one.
+    finding: Value,
 }
 
 pub(super) fn status(cx: &Context, file: &Utf8Path) -> Result<u8, Failure> {
@@ -44,15 +47,13 @@ pub(super) fn status(cx: &Context, file: &Utf8Path) -> Result<u8, Failure> {
         0
     };
     if cx.global.json {
-        let findings: Vec<Value> = rows
-            .iter()
-            .map(|row| serde_json::json!({"id": row.id, "severity": row.severity, "author": row.author, "where": row.place, "title": row.title, "status": "open"}))
-            .collect();
+        let findings: Vec<&Value> = rows.iter().map(|row| &row.finding).collect();
+        let used = UsedView { rounds: 0, agent_seconds: 0, tokens: 0, cost_usd: 0.0 };
         output::json(&serde_json::json!({
             "schema_version": crate::report::json::SCHEMA_VERSION, "command": "status", "exit": exit, "pr": null,
             "next": "pushback status", "retry_after_s": null, "error": null,
             "counts": {"p1": p1, "p2": p2, "p3": count(Severity::P3), "nit": count(Severity::Nit), "needs_person": 0, "untrusted": 0},
-            "findings": findings, "reviewers": [], "gate": {"verdict": "unknown", "head": null, "clauses": []}, "notes": [],
+            "findings": findings, "reviewers": [], "gate": {"verdict": "unknown", "head": null, "clauses": []}, "used": used, "notes": [],
         }));
         return Ok(exit);
     }
@@ -115,18 +116,25 @@ fn row(line: &str, comment: &Value) -> Option<Row> {
     let severity = crate::config::settings::severity(said["severity"].as_str()?)?;
     let finding = said["findings"].get(0)?;
     let text = |value: &Value| value.as_str().map(str::to_owned);
+    let id = match comment["id"].as_u64() {
+        Some(id) => format!("c{id}"),
+        None => format!("c{}", comment["id"].as_str().unwrap_or("?")),
+    };
+    let author = text(&comment["user"]["login"]).or_else(|| text(&comment["login"])).unwrap_or_default();
+    let title = text(&finding["title"]).unwrap_or_default();
     let path = text(&finding["path"]).or_else(|| text(&comment["path"])).unwrap_or_else(|| "-".to_owned());
     let at = finding["line"].as_u64().or_else(|| comment["line"].as_u64());
-    Some(Row {
-        id: format!(
-            "c{}",
-            comment["id"]
-                .as_u64()
-                .map_or_else(|| comment["id"].as_str().unwrap_or("?").to_owned(), |id| id.to_string())
-        ),
-        severity,
-        author: text(&comment["user"]["login"]).or_else(|| text(&comment["login"])).unwrap_or_default(),
-        place: at.map_or(path.clone(), |line| format!("{path}:{line}")),
-        title: text(&finding["title"]).unwrap_or_default(),
-    })
+    let rule = said["rule"].as_str().and_then(|rule| rule.split_once(':'));
+    let bot = comment["user"]["type"].as_str() == Some("Bot") || author.ends_with("[bot]");
+    let shown = serde_json::json!({
+        "id": id, "severity": severity, "decided_by": finding["decided_by"],
+        "rule": rule.map(|(file, name)| serde_json::json!({ "file": file, "name": name, "matched": "" })),
+        "author": author, "author_kind": if bot { "bot" } else { "person" }, "channel": "inline",
+        "path": (path != "-").then_some(&path), "line": at,
+        "side": comment["side"].as_str().filter(|side| ["LEFT", "RIGHT"].contains(side)),
+        "status": "open", "needs_person": false, "title": title,
+        "url": comment["html_url"].as_str().unwrap_or_default(), "attempts": 0, "previous": [], "why": "",
+    });
+    let place = at.map_or(path.clone(), |line| format!("{path}:{line}"));
+    Some(Row { id, severity, author, place, title, finding: shown })
 }

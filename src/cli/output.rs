@@ -1,6 +1,7 @@
 //! What commands print: the answer on stdout, everything else on stderr. A closed pipe ends quietly.
 
 use std::io::Write;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::Serialize;
 
@@ -28,8 +29,17 @@ pub(crate) fn before(json: bool, text: &str) {
     }
 }
 
+/// Whether the answer was told as JSON.
+static TOLD: AtomicBool = AtomicBool::new(false);
+
+/// Tells whether the answer was told as JSON, with its exit code.
+pub(crate) fn told() -> bool {
+    TOLD.load(Ordering::Relaxed)
+}
+
 /// Prints one JSON object.
 pub(crate) fn json<T: Serialize>(value: &T) {
+    TOLD.store(true, Ordering::Relaxed);
     let text = escaped(&serde_json::to_string_pretty(value).unwrap_or_default());
     let _ = writeln!(std::io::stdout(), "{text}");
 }
@@ -47,24 +57,29 @@ pub(crate) fn escaped(json: &str) -> String {
     out
 }
 
+/// Prints a failure as JSON.
+pub(crate) fn error(command: &'static str, failure: &Failure) {
+    json(&Envelope {
+        schema_version: SCHEMA_VERSION,
+        command,
+        exit: failure.kind.exit(),
+        pr: None,
+        next: String::new(),
+        retry_after_s: failure.retry_after_s,
+        error: Some(ErrorView {
+            kind: failure.kind.as_str(),
+            message: failure.message.clone(),
+            hint: failure.hint.clone(),
+        }),
+        more: Nothing {},
+    });
+}
+
 /// Prints a failure and returns its exit code.
 pub(crate) fn failure(command: &'static str, as_json: bool, failure: &Failure) -> u8 {
     let exit = failure.kind.exit();
     if as_json {
-        json(&Envelope {
-            schema_version: SCHEMA_VERSION,
-            command,
-            exit,
-            pr: None,
-            next: String::new(),
-            retry_after_s: failure.retry_after_s,
-            error: Some(ErrorView {
-                kind: failure.kind.as_str(),
-                message: failure.message.clone(),
-                hint: failure.hint.clone(),
-            }),
-            more: Nothing {},
-        });
+        error(command, failure);
     }
     let _ = writeln!(anstream::stderr(), "error: {}", clean(&failure.message));
     if !failure.hint.is_empty() {

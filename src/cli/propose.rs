@@ -41,6 +41,11 @@ impl Proposal {
         self.before.as_deref() != Some(self.after.as_str())
     }
 
+    /// Returns the text as it is, if there is a file.
+    pub(crate) fn before(&self) -> Option<&str> {
+        self.before.as_deref()
+    }
+
     /// Returns the text as it will be.
     pub(crate) fn after(&self) -> &str {
         &self.after

@@ -50,6 +50,33 @@ pub(crate) fn config(existing: Option<&str>, facts: &Facts<'_>) -> Result<String
     Ok(text)
 }
 
+/// What a file says already.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Configured {
+    /// What proves a fix, in words.
+    pub(crate) tests: Option<String>,
+    /// Whether it names an editor.
+    pub(crate) editor: bool,
+}
+
+/// Reads what a file says of tests and editor.
+pub(crate) fn configured(text: &str) -> Configured {
+    let table: toml::Table = text.parse().unwrap_or_default();
+    let value = |section: &str, key: &str| table.get(section).and_then(|section| section.get(key));
+    let list = |section: &str, key: &str| {
+        let lines = value(section, key).and_then(toml::Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        lines.iter().filter_map(toml::Value::as_str).collect::<Vec<_>>()
+    };
+    let (commands, none) = (list("verify", "commands"), value("verify", "none").and_then(toml::Value::as_bool));
+    let tests = match (commands.is_empty(), none) {
+        (false, _) => Some(commands.join("; ")),
+        (true, Some(true)) => Some("nothing, `verify.none`".to_owned()),
+        (true, _) => None,
+    };
+    let named = value("agent", "name").and_then(toml::Value::as_str).is_some_and(|name| name != "command");
+    Configured { tests, editor: named || !list("agent", "command").is_empty() }
+}
+
 fn quoted(text: &str) -> String {
     toml::Value::String(text.to_owned()).to_string()
 }

@@ -90,6 +90,9 @@ pub fn parse(file: &str, text: &str) -> Result<Layer, BadConfig> {
             let hint = format!("write it under a section such as `[{}]`", nearest_section(&section));
             return Err(bad(format!("`{section}` stands outside a section"), &hint));
         };
+        if !known_section(&section) {
+            return Err(unknown_section(file, &section));
+        }
         for (key, value) in content {
             read_key(file, &section, &key, value, &mut layer)?;
         }
@@ -99,6 +102,18 @@ pub fn parse(file: &str, text: &str) -> Result<Layer, BadConfig> {
 
 fn sections() -> impl Iterator<Item = &'static str> {
     keys::KEYS.iter().filter_map(|key| key.name.split_once('.').map(|(section, _)| section)).chain(["severity"])
+}
+
+fn known_section(name: &str) -> bool {
+    sections().any(|known| known == name)
+}
+
+fn unknown_section(file: &str, section: &str) -> BadConfig {
+    let hint = match keys::nearest(section, sections()) {
+        Some(near) => format!("did you mean `[{near}]`?"),
+        None => "`pushback config show` lists every section and key".to_owned(),
+    };
+    BadConfig { file: file.to_owned(), what: format!("unknown section `[{section}]`"), hint }
 }
 
 fn nearest_section(name: &str) -> &'static str {
@@ -128,18 +143,17 @@ fn read_key(file: &str, section: &str, key: &str, value: Value, layer: &mut Laye
             }
             Ok(())
         }
-        _ => Err(unknown_key(file, section, &name)),
+        _ => Err(unknown_key(file, &name)),
     }
 }
 
-fn unknown_key(file: &str, section: &str, name: &str) -> BadConfig {
+fn unknown_key(file: &str, name: &str) -> BadConfig {
     let known = keys::KEYS.iter().map(|key| key.name).chain(["severity.rule"]);
     let hint = match keys::nearest(name, known) {
         Some(near) => format!("did you mean `{near}`?"),
         None => "`pushback config show` lists every key".to_owned(),
     };
-    let what = if sections().any(|known| known == section) { "key" } else { "section" };
-    BadConfig { file: file.to_owned(), what: format!("unknown {what} `{name}`"), hint }
+    BadConfig { file: file.to_owned(), what: format!("unknown key `{name}`"), hint }
 }
 
 fn check(key: &Key, value: &Value) -> Result<(), String> {
@@ -311,8 +325,11 @@ mod tests {
 
     #[test]
     fn unknown_keys_name_the_nearest() {
+        assert_eq!(wrong("[gaet]\ndraft = true"), "unknown section `[gaet]` (did you mean `[gate]`?)");
+        assert_eq!(wrong("[gaet]"), "unknown section `[gaet]` (did you mean `[gate]`?)");
+        assert_eq!(wrong("[zz]\nx = 1"), "unknown section `[zz]` (`pushback config show` lists every section and key)");
         assert_eq!(wrong("[verify]\ncomands = []"), "unknown key `verify.comands` (did you mean `verify.commands`?)");
-        assert!(wrong("[veriffy]\ncommands = []").contains("did you mean `verify.commands`?"));
+        assert!(wrong("[veriffy]\ncommands = []").contains("did you mean `[verify]`?"));
         assert!(wrong("[reviewers.codex]\nuntaged = \"P2\"").contains("did you mean `untagged`?"));
     }
 

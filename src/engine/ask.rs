@@ -1,20 +1,23 @@
 //! Questions of the commands that only look: heads, gate, what would be posted, what a run would do next.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::survey::{self, Survey};
 use super::{EngineError, Ports, Setup, verify};
 use crate::ports::{Forge, Worktree};
+use crate::review::description::{self, BlockReading};
 use crate::review::followup;
-use crate::review::gate::{self, DescriptionReading, GateFacts, LocalHeads};
+use crate::review::gate::{self, DescriptionReading, GateFacts, LocalHeads, RemoteTip};
 use crate::review::ids::{FindingId, Sha};
 use crate::review::next::Local;
 use crate::review::observation::PullRequest;
+use crate::review::outbox;
 use crate::review::reviewers::{Proofs, ReviewerFacts};
+use crate::review::status::Status;
 use crate::review::step::{BlockState, RunFacts, Situation, Step, next_step, tests_at, unpushed};
-use crate::review::summary::{Entry, StopReason, Summary};
-use crate::review::verdict::Gate;
-use crate::review::{description, outbox};
+use crate::review::summary::{Entry, StopReason, Summary, WriteKind, WriteState};
+use crate::review::verdict::{Gate, Verdict};
 
 /// Heads as this clone and its remote know them.
 pub fn heads(tree: &dyn Worktree) -> Result<LocalHeads, EngineError> {
@@ -80,6 +83,19 @@ pub fn stacked(forge: &dyn Forge, pr: &PullRequest) -> Option<String> {
     }
 }
 
+/// Judges the gate for a run; ready is said only after the remote was asked for its tip, as `gate` does.
+pub(super) fn judge_ready(
+    tree: &dyn Worktree,
+    setup: &Setup<'_>,
+    (summary, survey): (&Summary, &Survey),
+    local: &Sha,
+    pushed: Option<&Sha>,
+) -> Result<Gate, EngineError> {
+    let judged = |remote| judge_gate(setup, summary, survey, Some(&LocalHeads { local: local.clone(), remote }));
+    let gate = judged(pushed.cloned().map_or(RemoteTip::NotAsked, RemoteTip::At));
+    if gate.verdict == Verdict::Ready { Ok(judged(tree.remote_head()?.into())) } else { Ok(gate) }
+}
+
 /// Runs the verifier on the head for `gate --verify` and records the result in the summary.
 pub fn verify_head(
     ports: &Ports<'_>,
@@ -98,6 +114,42 @@ pub fn around(tree: &dyn Worktree, survey: &Survey, entry: &Entry) -> Result<sup
 /// Plans what would be posted now.
 pub fn plan(setup: &Setup<'_>, summary: &mut Summary, survey: &Survey) {
     outbox::plan(summary, &survey.obs, &survey.notes, setup.policy);
+}
+
+/// What the pull request does not show as it is.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Unposted {
+    /// Blocking findings that are fixed or stale, and whose thread or line in the description does not say so yet.
+    pub settled: Vec<FindingId>,
+    /// Lines of our block in the description that hold no more.
+    pub outdated: usize,
+}
+
+/// Returns what a run or `resolve` would post about what is settled; plans on a copy.
+pub fn unposted(setup: &Setup<'_>, summary: &Summary, survey: &Survey) -> Unposted {
+    let mut copy = summary.clone();
+    plan(setup, &mut copy, survey);
+    let planned = || copy.outbox.iter().filter(|item| item.state == WriteState::Planned);
+    let describes = planned().any(|item| item.kind == WriteKind::Describe);
+    let lines = match description::read(&survey.obs.pr.body) {
+        BlockReading::Block(block) => block.lines,
+        BlockReading::Absent | BlockReading::Broken(_) => BTreeMap::new(),
+    };
+    let told = |kind: WriteKind| matches!(kind, WriteKind::Fixed | WriteKind::Stale | WriteKind::Resolve);
+    let owes = |entry: &&Entry| {
+        let id = entry.finding.id;
+        let in_thread = planned().any(|item| told(item.kind) && item.findings.contains(&id));
+        let line = description::line(entry).filter(|_| describes);
+        in_thread || line.is_some_and(|line| !lines.contains_key(&line.key))
+    };
+    let over = |entry: &&Entry| {
+        entry.finding.severity.blocks() && matches!(entry.finding.status, Status::Fixed | Status::Stale)
+    };
+    let wanted = description::wanted_keys(&copy);
+    Unposted {
+        settled: copy.comments.values().filter(over).filter(owes).map(|entry| entry.finding.id).collect(),
+        outdated: if describes { lines.keys().filter(|key| !wanted.contains(*key)).count() } else { 0 },
+    }
 }
 
 /// Says what a run would do next, for a dry run.

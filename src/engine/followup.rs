@@ -14,6 +14,17 @@ use crate::review::summary::{Entry, Pending, RoundOutcome, RoundRecord, StopReas
 /// A plan file in the worktree, and the finding it is for.
 pub(super) type Written = (FindingId, RepoPath);
 
+/// A plan as it would be written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Drafted {
+    /// The findings it is for.
+    pub ids: Vec<FindingId>,
+    /// Its file; the next free name, as far as git sees what is in the worktree.
+    pub path: RepoPath,
+    /// Its text.
+    pub text: String,
+}
+
 /// Writes the plans of these decisions; one that has no place is handed to a person.
 pub(super) fn write(
     ports: &Ports<'_>,
@@ -21,6 +32,43 @@ pub(super) fn write(
     summary: &mut Summary,
     decisions: &[(FindingId, Pending)],
 ) -> Result<Vec<Written>, EngineError> {
+    let mut written = Vec::new();
+    for (pending, ids) in grouped(decisions) {
+        match write_one(ports, setup, summary, &ids, pending)? {
+            Ok(path) => written.extend(ids.into_iter().map(|id| (id, path.clone()))),
+            Err(why) => ids.into_iter().for_each(|id| hand_over(summary, id, &why)),
+        }
+    }
+    Ok(written)
+}
+
+/// Drafts what [`write`] would write, writes nothing, and lets the replies that link it be planned: each finding gets its
+/// file and a link that waits for its commit. For a copy of the state, in a dry run.
+pub(super) fn draft(ports: &Ports<'_>, setup: &Setup<'_>, copy: &mut Summary) -> Result<Vec<Drafted>, EngineError> {
+    let decisions = owed(copy);
+    let mut drafts = Vec::new();
+    for (pending, ids) in grouped(&decisions) {
+        match draft_one(ports, setup, copy, &ids, pending)? {
+            Ok((path, text)) => drafts.push(Drafted { ids, path, text }),
+            Err(why) => ids.into_iter().for_each(|id| hand_over(copy, id, &why)),
+        }
+    }
+    let files = drafts.iter().flat_map(|plan| plan.ids.iter().map(|id| (*id, plan.path.to_string())));
+    for (id, file) in files {
+        let Some(pending) = copy.comments.get_mut(&id).and_then(|entry| entry.pending.as_mut()) else { continue };
+        pending.file = Some(file);
+    }
+    let pr = copy.pr.clone();
+    for pending in copy.comments.values_mut().filter_map(|entry| entry.pending.as_mut()) {
+        if let (Verb::Defer, Some(file), None) = (pending.verb, &pending.file, &pending.url) {
+            pending.url = Some(followup::link_to_be(&pr, file));
+        }
+    }
+    Ok(drafts)
+}
+
+/// Puts together what one plan serves.
+fn grouped(decisions: &[(FindingId, Pending)]) -> Vec<(&Pending, Vec<FindingId>)> {
     let mut plans: Vec<(&Pending, Vec<FindingId>)> = Vec::new();
     for (id, pending) in decisions {
         match plans.iter_mut().find(|(other, _)| followup::one_plan(other, pending)) {
@@ -29,14 +77,35 @@ pub(super) fn write(
             None => plans.push((pending, vec![*id])),
         }
     }
-    let mut written = Vec::new();
-    for (pending, ids) in plans {
-        match write_one(ports, setup, summary, &ids, pending)? {
-            Ok(path) => written.extend(ids.into_iter().map(|id| (id, path.clone()))),
-            Err(why) => ids.into_iter().for_each(|id| hand_over(summary, id, &why)),
-        }
-    }
-    Ok(written)
+    plans
+}
+
+/// A rendered plan and the names its file may have.
+struct Rendered<'a> {
+    dir: &'a str,
+    names: Vec<RepoPath>,
+    text: String,
+}
+
+fn rendered<'a>(
+    setup: &'a Setup<'_>,
+    summary: &Summary,
+    ids: &[FindingId],
+    pending: &Pending,
+) -> Result<Rendered<'a>, String> {
+    let entries: Vec<&Entry> = ids.iter().filter_map(|id| summary.comments.get(id)).collect();
+    let Some((first, others)) = entries.split_first() else { return Err("its finding is not known".to_owned()) };
+    let view = followup::view(first, others, pending, &summary.pr);
+    let text = setup.plans.plan(&view)?;
+    let dir = setup.policy.followup_dir.as_str();
+    let name = |n| followup::path(dir, summary.pr.number, first.finding.id, &view.title, n);
+    let names: Option<Vec<RepoPath>> = (1..=followup::NAMES).map(name).collect();
+    let names = names.ok_or_else(|| format!("`followup.dir` is `{dir}`, which is no folder inside the repository"))?;
+    Ok(Rendered { dir, names, text })
+}
+
+fn taken(dir: &str) -> String {
+    format!("no plan can be written in `{dir}`: the names are taken, or it leads out of the worktree")
 }
 
 fn write_one(
@@ -46,23 +115,38 @@ fn write_one(
     ids: &[FindingId],
     pending: &Pending,
 ) -> Result<Result<RepoPath, String>, EngineError> {
-    let entries: Vec<&Entry> = ids.iter().filter_map(|id| summary.comments.get(id)).collect();
-    let Some((first, others)) = entries.split_first() else { return Ok(Err("its finding is not known".to_owned())) };
-    let view = followup::view(first, others, pending, &summary.pr);
-    let text = match setup.plans.plan(&view) {
-        Ok(text) => text,
+    let plan = match rendered(setup, summary, ids, pending) {
+        Ok(plan) => plan,
         Err(why) => return Ok(Err(why)),
     };
-    let dir = &setup.policy.followup_dir;
-    for name in 1..=followup::NAMES {
-        let Some(path) = followup::path(dir, summary.pr.number, first.finding.id, &view.title, name) else {
-            return Ok(Err(format!("`followup.dir` is `{dir}`, which is no folder inside the repository")));
-        };
-        if ports.tree.write_new(&path, &text)? {
+    for path in plan.names {
+        if ports.tree.write_new(&path, &plan.text)? {
             return Ok(Ok(path));
         }
     }
-    Ok(Err(format!("no plan can be written in `{dir}`: the names are taken, or it leads out of the worktree")))
+    Ok(Err(taken(plan.dir)))
+}
+
+fn draft_one(
+    ports: &Ports<'_>,
+    setup: &Setup<'_>,
+    summary: &Summary,
+    ids: &[FindingId],
+    pending: &Pending,
+) -> Result<Result<(RepoPath, String), String>, EngineError> {
+    let plan = match rendered(setup, summary, ids, pending) {
+        Ok(plan) => plan,
+        Err(why) => return Ok(Err(why)),
+    };
+    let here = ports.tree.picture()?;
+    for path in plan.names {
+        let known = ports.tree.file_at(&here.head, &path)?;
+        let same = known.as_deref() == Some(plan.text.as_bytes());
+        if !here.files.contains_key(&path) && (known.is_none() || same) {
+            return Ok(Ok((path, plan.text)));
+        }
+    }
+    Ok(Err(taken(plan.dir)))
 }
 
 fn hand_over(summary: &mut Summary, id: FindingId, why: &str) {

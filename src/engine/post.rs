@@ -21,7 +21,8 @@ pub(super) enum Posted {
 
 /// Performs one item.
 pub(super) fn post(ports: &Ports<'_>, held: &Held, summary: &mut Summary, key: &str) -> Result<Posted, EngineError> {
-    let Some(item) = summary.outbox.iter().find(|item| item.key == key).cloned() else { return Ok(Posted::Tried) };
+    // A text that was dropped may have the same key: what took its place is meant.
+    let Some(item) = outbox::active(summary, key).cloned() else { return Ok(Posted::Tried) };
     let write = match prepare(ports, summary, &item)? {
         Prepared::Write(write) => write,
         Prepared::Settled(state, why) => {
@@ -54,7 +55,7 @@ enum Prepared {
 }
 
 fn set_state(summary: &mut Summary, key: &str, state: WriteState, why: &str) {
-    if let Some(item) = summary.outbox.iter_mut().find(|item| item.key == key && item.state != WriteState::Done) {
+    if let Some(item) = outbox::active_mut(summary, key) {
         item.state = state;
         why.clone_into(&mut item.why);
     }

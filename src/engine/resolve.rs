@@ -11,14 +11,16 @@ use super::{EngineError, Ports, Setup, briefing, followup, reprove};
 use crate::ports::{Depth, Held};
 use crate::review::absorb;
 use crate::review::anchor::Place;
-use crate::review::comment::Side;
+use crate::review::comment::{AccountKind, Side};
 use crate::review::decision::{Decision, PlanDraft, Verb};
-use crate::review::disarm::clean;
+use crate::review::disarm::one_line;
 use crate::review::ids::{FindingId, RepoPath, Sha};
 use crate::review::judge::{self, Answered, Judged, ParsedDecisions};
 use crate::review::outbox;
 use crate::review::status::Status;
-use crate::review::summary::{Entry, Pending, Summary, WriteState};
+use crate::review::summary::{Entry, Pending, Proof, Summary, WriteState};
+
+pub use super::followup::Drafted;
 
 /// Times that what was posted is read back and what that makes owed is posted too.
 const TURNS: u32 = 5;
@@ -83,7 +85,8 @@ pub fn record(
             took.insert(answer.id, Took::Refused("there is no such finding".to_owned()));
             continue;
         };
-        match before(summary, entry, answer, by) {
+        let lost = answer.decision == Verb::Defer && plan_lost(ports, entry)?;
+        match before(summary, entry, answer, by, lost) {
             Some(already) => drop(took.insert(answer.id, already)),
             None if answer.decision == Verb::Fix => fixes.push(answer),
             None => words.push(answer),
@@ -116,29 +119,114 @@ pub fn record(
 }
 
 /// Tells whether an answer needs no judging: it was given before, or cannot be given now.
-fn before(summary: &Summary, entry: &Entry, answer: &Said, by: By) -> Option<Took> {
+///
+/// One answer stands for each version of a finding (R25), and nothing is dropped in silence. So the same answer again does
+/// nothing (R10). Another reason takes the place of one that was not sent: of a draft that waits for a person too. Once
+/// the text has left, or has settled the finding, another one is refused: the posted one stays, and a comeback of the
+/// reviewer opens the finding for a new answer under a key of its own (R12). A written plan is edited, not written twice.
+fn before(summary: &Summary, entry: &Entry, answer: &Said, by: By, plan_lost: bool) -> Option<Took> {
     let (status, waits) = (entry.finding.status, entry.finding.needs_person);
     if status.settled() {
         let word = format!("it is {status} already");
-        return Some(if status == settles(answer.decision) { Took::Already(word) } else { Took::Refused(word) });
+        return Some(match (status == settles(answer.decision), said_before(entry, answer)) {
+            (false, _) => Took::Refused(word),
+            (true, true) => Took::Already(word),
+            (true, false) => Took::Refused(format!("{word}, with another reason; {ANEW}")),
+        });
     }
-    let same = |pending: &&Pending| {
-        pending.verb == answer.decision
-            && match answer.decision {
-                Verb::Fix => pending.commit == answer.commit,
-                Verb::Stale => true,
-                Verb::Argue | Verb::Defer | Verb::Answer => {
-                    pending.reason == clean(&answer.reason).trim() || is_out(summary, pending)
-                }
-            }
-    };
-    match (entry.pending.as_ref().filter(same), by) {
-        (Some(_), By::Program) if waits => return Some(Took::Draft),
-        (Some(_), By::Person) if waits => {}
-        (Some(pending), _) => return Some(Took::Already(format!("`{}` is under way already", pending.verb.as_str()))),
-        (None, _) => {}
+    let drafted = entry.pending.as_ref().filter(|pending| pending.verb == answer.decision);
+    match drafted.map(|pending| (pending, given(summary, pending, answer, plan_lost))) {
+        Some((_, Given::Same)) if waits && by == By::Program => return Some(Took::Draft),
+        Some((_, Given::Same)) if waits => {}
+        Some((pending, Given::Same)) => {
+            return Some(Took::Already(format!("`{}` is under way already", pending.verb.as_str())));
+        }
+        Some((_, Given::Fixed(why))) => return Some(Took::Refused(why)),
+        // A person has not sent the draft yet: a better one may take its place.
+        Some((_, Given::Other)) if waits && entry.finding.author_kind == AccountKind::Person => return None,
+        Some((_, Given::Other)) | None => {}
     }
     (waits && by == By::Program && answer.decision != Verb::Fix).then(|| Took::Person(entry.finding.why.clone()))
+}
+
+/// What to do instead of answering twice.
+const ANEW: &str = "one answer stands for each version of a finding: say more in its thread yourself, or answer anew when its reviewer comes back";
+
+/// How an answer is to one that is under way.
+enum Given {
+    /// It is that one.
+    Same,
+    /// It is another one, and that one was not sent.
+    Other,
+    /// It is another one, and that one stays; why.
+    Fixed(String),
+}
+
+fn given(summary: &Summary, pending: &Pending, answer: &Said, plan_lost: bool) -> Given {
+    let reasoned = same_text(&pending.reason, &answer.reason);
+    let out = || is_out(summary, pending);
+    let posted = || Given::Fixed(format!("`{}` is posted already, with another reason; {ANEW}", pending.verb.as_str()));
+    match answer.decision {
+        Verb::Fix if pending.commit == answer.commit => Given::Same,
+        Verb::Fix => Given::Other,
+        Verb::Stale => Given::Same,
+        Verb::Argue | Verb::Answer if reasoned => Given::Same,
+        Verb::Argue | Verb::Answer if out() => posted(),
+        Verb::Argue | Verb::Answer => Given::Other,
+        Verb::Defer if plan_lost => Given::Other,
+        Verb::Defer if reasoned && answer.plan.as_ref().is_none_or(|plan| Some(plan) == pending.plan.as_ref()) => {
+            Given::Same
+        }
+        Verb::Defer if out() => posted(),
+        Verb::Defer => match &pending.file {
+            None => Given::Other,
+            Some(file) => Given::Fixed(format!(
+                "its plan is {file} already, with another reason or other steps: edit that file, or delete it before it is \
+                 committed and answer again"
+            )),
+        },
+    }
+}
+
+/// Tells whether the answer of a settled finding is this one. What was settled without words has no other reason.
+fn said_before(entry: &Entry, answer: &Said) -> bool {
+    match (answer.decision, &entry.proof) {
+        (Verb::Fix | Verb::Stale, _) => true,
+        (_, Some(Proof::Reply { reason, .. } | Proof::Plan { reason, .. })) => {
+            reason.is_empty() || same_text(reason, &answer.reason)
+        }
+        (
+            _,
+            Some(
+                Proof::Commit { .. }
+                | Proof::AnchorGone { .. }
+                | Proof::Reviewer { .. }
+                | Proof::Person { .. }
+                | Proof::Listed
+                | Proof::SameAs { .. }
+                | Proof::Deleted,
+            )
+            | None,
+        ) => true,
+    }
+}
+
+/// Tells whether two texts are one, once they are written as they are posted.
+fn same_text(one: &str, other: &str) -> bool {
+    one_line(one) == one_line(other)
+}
+
+/// Tells whether the plan of a follow-up was deleted before any commit held it.
+fn plan_lost(ports: &Ports<'_>, entry: &Entry) -> Result<bool, EngineError> {
+    let pending = entry.pending.as_ref().filter(|pending| pending.verb == Verb::Defer && pending.commit.is_none());
+    let Some(path) = pending.and_then(|pending| RepoPath::from_outside(pending.file.as_deref()?).ok()) else {
+        return Ok(false);
+    };
+    let here = ports.tree.picture()?;
+    Ok(match here.files.get(&path) {
+        Some(content) => content.is_none(),
+        None => ports.tree.file_at(&here.head, &path)?.is_none(),
+    })
 }
 
 fn settles(verb: Verb) -> Status {
@@ -315,6 +403,11 @@ pub fn write_plans(
         files.push((id, path.to_string()));
     }
     Ok(files)
+}
+
+/// Drafts the follow-up plans that are owed, for a dry run; the replies that link them are planned after this.
+pub fn draft_plans(ports: &Ports<'_>, setup: &Setup<'_>, copy: &mut Summary) -> Result<Vec<Drafted>, EngineError> {
+    followup::draft(ports, setup, copy)
 }
 
 /// Why posting stopped before its end. What is owed is remembered.

@@ -12,12 +12,11 @@ use super::start::may_start;
 use super::survey::{self, Survey};
 use super::{EngineError, Ports, Setup, followup, recover, verify};
 
-pub use super::ask::{around, heads, judge_gate, plan, relation, stacked, verify_head, would_do};
+pub use super::ask::{around, heads, judge_gate, plan, relation, stacked, unposted, verify_head, would_do};
 pub use super::start::{load, rebuilt};
 
 use crate::ports::{Depth, Event, Held, Woken};
 use crate::review::followup as followup_plans;
-use crate::review::gate::{LocalHeads, RemoteTip};
 use crate::review::ids::{FindingId, Sha};
 use crate::review::observation::{Observation, PrState};
 use crate::review::outbox;
@@ -285,7 +284,7 @@ impl Run<'_> {
             }
             let local = self.ports.tree.facts()?.head;
             let step =
-                super::ask::narrowed(self.only.as_deref(), self.decide(summary, survey, &local), summary, &local);
+                super::ask::narrowed(self.only.as_deref(), self.decide(summary, survey, &local)?, summary, &local);
             tracing::debug!(?step, "next step");
             match self.perform(step, summary, survey, &local, &mut posted)? {
                 Some(next) => return Ok(next),
@@ -294,17 +293,21 @@ impl Run<'_> {
         }
     }
 
-    fn decide(&self, summary: &Summary, survey: &Survey, local: &Sha) -> Step {
+    fn decide(&self, summary: &Summary, survey: &Survey, local: &Sha) -> Result<Step, EngineError> {
         let run = RunFacts {
             elapsed: self.ports.clock.monotonic().saturating_sub(self.started).saturating_sub(self.waited),
             more: self.request.more,
             until_ready: self.request.until_ready,
             has_editor: self.ports.agent.is_some(),
         };
-        let ours = self.pushed.clone().filter(|pushed| pushed == local);
-        let heads = LocalHeads { local: local.clone(), remote: ours.map_or(RemoteTip::NotAsked, RemoteTip::At) };
-        let gate = self.request.until_ready.then(|| judge_gate(self.setup, summary, survey, Some(&heads)));
-        next_step(&Situation {
+        let gate = match self.request.until_ready {
+            true => {
+                let ours = self.pushed.as_ref().filter(|pushed| *pushed == local);
+                Some(super::ask::judge_ready(self.ports.tree, self.setup, (summary, survey), local, ours)?)
+            }
+            false => None,
+        };
+        Ok(next_step(&Situation {
             summary,
             pr_state: survey.obs.pr.state,
             head: &survey.obs.pr.head,
@@ -316,7 +319,7 @@ impl Run<'_> {
             policy: self.setup.policy,
             run: &run,
             now: survey.obs.at,
-        })
+        }))
     }
 
     fn perform(

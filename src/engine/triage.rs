@@ -169,8 +169,15 @@ impl Desk<'_> {
                 self.ask.show(&format!("! {note}\n"), false);
                 note.clear();
             }
-            let Some(key) = self.ask.key(&triage::keys(&allowed, draft.is_some())) else { return Ok(Turn::Leave) };
+            let keys = triage::keys(&allowed, draft.is_some());
+            let Some(key) = self.ask.key(&keys) else { return Ok(Turn::Leave) };
             match key {
+                '?' => {
+                    self.ask.show(&triage::help(&keys), true);
+                    if self.ask.key(&[('q', "back")]).is_none() {
+                        return Ok(Turn::Leave);
+                    }
+                }
                 'n' => return Ok(Turn::On),
                 'p' => return Ok(Turn::Back),
                 'q' => return Ok(Turn::List),
@@ -333,8 +340,9 @@ impl Desk<'_> {
         let outcome = triage::outcome(summary, &summary.drafts, self.rights);
         let mut copy = summary.clone();
         let refused = self.carry_out(&mut copy, &survey, &outcome)?;
+        let plans = resolve::draft_plans(self.ports, self.setup, &mut copy)?;
         outbox::plan(&mut copy, &survey.obs, &survey.notes, self.setup.policy);
-        self.ask.show(&exact(&copy, &survey.obs.pr.body, &outcome), true);
+        self.ask.show(&exact(&copy, &survey.obs.pr.body, &outcome, &plans), true);
         for (id, why) in refused.iter().chain(&outcome.void) {
             self.ask.show(&format!("! {id}: {why}\n"), false);
         }

@@ -245,14 +245,21 @@ pub(crate) fn protect(rules: &mut BranchRules, protection: &wire::Protection) {
     }
 }
 
-/// Adds what a protected branch tells everybody. Whether it requires resolved threads is not part of that.
-pub(crate) fn protected(rules: &mut BranchRules, info: &wire::BranchInfo, why: &str) {
+/// Adds what a protected branch tells everybody; `false` where it does not tell which checks it requires. Whether it
+/// requires resolved threads is never part of that.
+///
+/// github.com tells `required_status_checks` of every protected branch, with `enforcement_level: off` and empty lists where
+/// none are required. A branch that is protected and says nothing of them is one whose checks are not known.
+pub(crate) fn protected(rules: &mut BranchRules, info: &wire::BranchInfo, why: &str) -> bool {
     if !info.protected {
-        return;
+        return true;
     }
-    let checks = info.protection.as_ref().and_then(|protection| protection.required_status_checks.clone());
-    protect(rules, &wire::Protection { required_status_checks: checks, required_conversation_resolution: None });
+    let Some(checks) = info.protection.as_ref().and_then(|protection| protection.required_status_checks.clone()) else {
+        return false;
+    };
+    protect(rules, &wire::Protection { required_status_checks: Some(checks), required_conversation_resolution: None });
     rules.resolve_unread = Some(why.to_owned());
+    true
 }
 
 #[cfg(test)]
@@ -363,6 +370,28 @@ mod tests {
         check(json!({"state": "closed", "merged": true}), Ok((PrState::Merged, Mergeable::Computing, false)));
         check(json!({"state": "odd"}), Err("state"));
         check(json!({"head": {"ref": "b", "sha": "x", "repo": null}}), Err("head.sha"));
+    }
+
+    #[test]
+    fn fm_17_what_a_protected_branch_does_not_tell_is_not_known() {
+        let check = |told: serde_json::Value, known: bool, names: &[&str], unread: bool| {
+            let info: wire::BranchInfo = serde_json::from_value(told.clone()).expect("a branch");
+            let mut rules = BranchRules::default();
+            assert_eq!(protected(&mut rules, &info, "status 404"), known, "{told}");
+            let found: Vec<&str> = rules.checks.iter().map(|check| check.name.as_str()).collect();
+            assert_eq!((found.as_slice(), rules.resolve_unread.is_some()), (names, unread), "{told}");
+        };
+        let with = |required: serde_json::Value| json!({"protected": true, "protection": {"enabled": true, "required_status_checks": required}});
+        check(json!({"protected": false}), true, &[], false);
+        check(json!({"protected": false, "protection": {"enabled": false}}), true, &[], false);
+        check(with(json!({"enforcement_level": "off", "contexts": [], "checks": []})), true, &[], true);
+        let lists =
+            json!({"enforcement_level": "everyone", "contexts": ["ci"], "checks": [{"context": "ci", "app_id": 5}]});
+        check(with(lists), true, &["ci"], true);
+        check(with(json!(null)), false, &[], false);
+        check(json!({"protected": true, "protection": {"enabled": true}}), false, &[], false);
+        check(json!({"protected": true, "protection": null}), false, &[], false);
+        check(json!({"protected": true}), false, &[], false);
     }
 
     #[test]

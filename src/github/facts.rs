@@ -191,7 +191,11 @@ impl Api {
             // The settings are for administrators; the branch itself tells everybody which checks it requires.
             Err(fault) => match (fault.hides("branch protection"), public) {
                 (None, _) => return Err(fault),
-                (Some(why), Some(seen)) => convert::protected(&mut rules, &seen.value, &why),
+                (Some(why), Some(seen)) => {
+                    if !convert::protected(&mut rules, &seen.value, &why) {
+                        return Ok(Reading::Unknown(why));
+                    }
+                }
                 (Some(_), None) if sets_read && matches!(fault, Fault::NotThere { .. }) => {}
                 (Some(why), None) => return Ok(Reading::Unknown(why)),
             },

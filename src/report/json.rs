@@ -221,6 +221,9 @@ pub struct RunView {
     /// Planned writes of a dry run.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub planned: Vec<PlannedView>,
+    /// Plans of a dry run.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub plans: Vec<PlanView>,
     /// Where state is.
     pub summary: String,
 }
@@ -288,6 +291,17 @@ pub struct PlannedView {
     /// Exact text.
     pub body: String,
     /// Findings it speaks for.
+    pub findings: Vec<FindingId>,
+}
+
+/// A follow-up plan that a dry run shows.
+#[derive(Debug, Clone, Serialize)]
+pub struct PlanView {
+    /// Its file.
+    pub path: String,
+    /// Exact text.
+    pub text: String,
+    /// Findings it is for.
     pub findings: Vec<FindingId>,
 }
 
@@ -359,6 +373,9 @@ pub struct ResolveView {
     pub findings: Vec<Finding>,
     /// Planned writes of a dry run.
     pub planned: Vec<PlannedView>,
+    /// Plans of a dry run.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub plans: Vec<PlanView>,
     /// What is worth knowing.
     pub notes: Vec<String>,
 }

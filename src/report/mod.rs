@@ -2,6 +2,7 @@
 
 pub mod clean;
 pub mod json;
+pub mod live;
 pub mod printer;
 pub mod prompter;
 pub mod table;

@@ -1,15 +1,15 @@
 //! Progress for people: a spinner line on a terminal, plain lines with a time elsewhere, nothing with `-q`. Goes to stderr.
 
 use std::cell::{Cell, RefCell};
-use std::io::{IsTerminal, Write};
+use std::sync::Arc;
 use std::time::Duration;
 
 use anstyle::{AnsiColor, Style};
-use indicatif::{ProgressBar, ProgressStyle};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-use super::clean::{clean, one_line};
+use super::clean::clean;
+use super::live::{self, Live};
 use crate::ports::{Event, Reporter};
 
 /// How much is told.
@@ -27,7 +27,7 @@ pub enum Verbosity {
 pub struct Printer {
     verbosity: Verbosity,
     terminal: bool,
-    bar: RefCell<Option<ProgressBar>>,
+    live: Arc<Live>,
     last: RefCell<String>,
     /// Time into the editor's run at which it was last told of.
     told: Cell<Option<Duration>>,
@@ -48,53 +48,30 @@ fn due(told: &Cell<Option<Duration>>, elapsed: Duration) -> bool {
 impl Printer {
     /// Makes a printer for stderr.
     pub fn new(verbosity: Verbosity) -> Self {
-        Self {
-            verbosity,
-            terminal: std::io::stderr().is_terminal(),
-            bar: RefCell::new(None),
-            last: RefCell::default(),
-            told: Cell::new(None),
-        }
+        let live = Arc::new(Live::new(verbosity == Verbosity::Quiet));
+        Self { verbosity, terminal: live.terminal(), live, last: RefCell::default(), told: Cell::new(None) }
     }
 
     fn line(&self, style: Style, text: &str) {
-        let text = clean(text);
-        let line = if self.terminal {
-            format!("{style}{text}{style:#}")
-        } else {
-            let now = jiff::Timestamp::now().to_zoned_datetime(TimeZone::system()).strftime("%H:%M:%S");
-            format!("{now} {text}")
-        };
         // What was live is over once something is told for good.
         self.rest();
-        write_line(&line);
+        if self.terminal {
+            let text = clean(text);
+            live::write_line(&format!("{style}{text}{style:#}"));
+        } else {
+            live::plain(text);
+        }
     }
 
-    fn live(&self, text: &str) {
-        let text = one_line(text, 110);
-        let mut bar = self.bar.borrow_mut();
-        let bar = bar.get_or_insert_with(|| {
-            let bar = ProgressBar::new_spinner();
-            if let Ok(style) = ProgressStyle::with_template("{spinner} {elapsed} {msg}") {
-                bar.set_style(style);
-            }
-            bar.enable_steady_tick(Duration::from_millis(120));
-            bar
-        });
-        bar.set_message(text);
+    /// Returns the live line, for others who wait.
+    pub fn live(&self) -> Arc<Live> {
+        self.live.clone()
     }
 
     /// Takes the live line away, before something else is printed.
     pub fn rest(&self) {
-        if let Some(bar) = self.bar.borrow_mut().take() {
-            bar.finish_and_clear();
-        }
+        self.live.rest();
     }
-}
-
-fn write_line(line: &str) {
-    // A closed stderr is no reason to stop the work.
-    let _ = writeln!(anstream::stderr(), "{line}");
 }
 
 fn at(until: Option<Timestamp>) -> String {
@@ -137,7 +114,7 @@ impl Reporter for Printer {
                 let text = format!("{name} {} of {}{money}: {doing}", time(elapsed), time(limit));
                 if self.terminal {
                     // The live line counts the time by itself.
-                    self.live(&format!("{name}, {} at most{money}: {doing}", time(limit)));
+                    self.live.show(&format!("{name}, {} at most{money}: {doing}", time(limit)));
                 }
                 let streams = self.verbosity == Verbosity::Verbose;
                 if streams || !self.terminal && due(&self.told, elapsed) {
@@ -147,7 +124,7 @@ impl Reporter for Printer {
             Event::Waiting { what, until } => {
                 let text = format!("waiting: {what}{}", at(until));
                 if self.terminal {
-                    self.live(&text);
+                    self.live.show(&text);
                 } else if self.last.replace(text.clone()) != text {
                     self.line(plain, &format!("  {text}"));
                 }

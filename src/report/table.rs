@@ -7,6 +7,9 @@ use super::clean::one_line;
 use crate::review::summary::{Finding, Summary};
 use crate::review::verdict::{Gate, ReviewersVerdict, Verdict};
 
+/// From so many columns on a finding has one line.
+const WIDE: u16 = 110;
+
 fn table(width: u16, head: &[&str]) -> Table {
     let mut table = Table::new();
     table.load_style(NOTHING).set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
@@ -37,15 +40,17 @@ pub fn findings(summary: &Summary, width: u16) -> String {
         let key = |f: &Finding| (f.status.settled(), f.severity, f.path.clone(), f.line, f.id);
         key(a).cmp(&key(b))
     });
-    // What identifies a finding is never broken over lines: on a narrow terminal the others are cut, the title is wrapped.
-    let (reviewer, place_most) = if width < 110 { (13, 18) } else { (24, 36) };
+    if width < WIDE {
+        return narrow(&all, usize::from(width));
+    }
+    // What identifies a finding is never broken over lines.
+    let (reviewer, place_most) = (24, 36);
     let mut out = table(width, &["ID", "SEV", "STATUS", "REVIEWER", "WHERE", "TITLE"]);
     for finding in all {
-        let status = if finding.needs_person && !finding.status.settled() { "open!" } else { finding.status.as_str() };
         out.add_row(Row::from([
             finding.id.to_string(),
             finding.severity.to_string(),
-            status.to_owned(),
+            status(finding).to_owned(),
             one_line(finding.author.as_str(), reviewer),
             end_of(&place(finding), place_most),
             one_line(&finding.title, 72),
@@ -57,6 +62,47 @@ pub fn findings(summary: &Summary, width: u16) -> String {
         }
     }
     trimmed(&out)
+}
+
+fn status(finding: &Finding) -> &'static str {
+    if finding.needs_person && !finding.status.settled() { "open!" } else { finding.status.as_str() }
+}
+
+/// On a narrow terminal each finding has two lines, the second one is its title.
+fn narrow(all: &[&Finding], width: usize) -> String {
+    let ids: Vec<String> = all.iter().map(|finding| finding.id.to_string()).collect();
+    let id = ids.iter().map(|id| id.chars().count()).chain([2]).max().unwrap_or(2);
+    let row = |cells: [&str; 5]| {
+        let [name, severity, status, reviewer, place] = cells;
+        let head = format!(" {name:<id$}  {severity:<3}  {status:<12}  {:<14}  ", one_line(reviewer, 14));
+        let room = width.saturating_sub(head.chars().count()).max(12);
+        format!("{}\n", format!("{head}{}", end_of(place, room)).trim_end())
+    };
+    let mut out = row(["ID", "SEV", "STATUS", "REVIEWER", "WHERE"]);
+    for (finding, name) in all.iter().zip(&ids) {
+        let (severity, place) = (finding.severity.to_string(), place(finding));
+        out.push_str(&row([name, &severity, status(finding), finding.author.as_str(), &place]));
+        out.push_str(&format!("   {}\n", one_line(&finding.title, width.saturating_sub(4))));
+    }
+    out
+}
+
+/// Lays a text out beside what stands before it; further lines begin under its first word.
+pub fn hanging(before: &str, text: &str, width: u16) -> String {
+    let indent = before.chars().count();
+    let room = usize::from(width).saturating_sub(indent + 1).max(20);
+    let (mut out, mut line) = (before.to_owned(), String::new());
+    for word in text.split_whitespace() {
+        if !line.is_empty() && line.chars().count() + 1 + word.chars().count() > room {
+            out.push_str(&format!("{line}\n{:indent$}", ""));
+            line.clear();
+        }
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(word);
+    }
+    format!("{}\n", format!("{out}{line}").trim_end())
 }
 
 /// The end of a place says most: file and line.
@@ -133,4 +179,41 @@ pub fn spent(summary: &Summary) -> String {
         text.push_str(&format!(", {:.2} USD", used.cost_usd));
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::review::sample;
+    use crate::review::severity::Severity;
+    use insta::assert_snapshot;
+
+    #[test]
+    fn at_80_columns_a_finding_has_two_lines_and_nothing_is_broken() {
+        let mut long = sample::entry("c4300000012", Severity::P1);
+        long.finding.title =
+            "Reject ages that are not numbers before anything is computed with them, negative ones too".into();
+        long.finding.path = Some("crates/pricing/src/very/deep/fare/table.rs".into());
+        let summary = sample::summary(vec![long, sample::entry("c7", Severity::Nit)]);
+        let text = findings(&summary, 80);
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        assert_snapshot!(text, @r"
+         ID           SEV  STATUS        REVIEWER        WHERE
+         c4300000012  P1   open          codex           …src/very/deep/fare/table.rs:10
+           Reject ages that are not numbers before anything is computed with them, neg…
+         c7           nit  open          codex           src/a.rs:10
+           Reject empty input c7
+        ");
+    }
+
+    #[test]
+    fn a_long_text_hangs_under_its_first_word() {
+        let text = "from PUSHBACK_TOKEN, account me, which may read everything";
+        let shown = hanging("ok  token  ", text, 40);
+        assert_eq!(
+            shown,
+            "ok  token  from PUSHBACK_TOKEN, account\n           me, which may read\n           everything\n"
+        );
+        assert_eq!(hanging("ok  ", "", 40), "ok\n");
+    }
 }

@@ -10,6 +10,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 use serde::{Deserialize, Serialize};
 
+use super::comeback::says_the_same;
 use super::decision::Verb;
 use super::disarm::{cut, link_text, one_line};
 use super::fence::{Fences, LineIs};
@@ -244,18 +245,27 @@ fn listed(entry: &Entry) -> Option<Line> {
     Some(Line { id: entry.finding.id, key, place, outcome: String::new() })
 }
 
-/// Returns the lines of all findings. A claim that came back is told once, by its newest form (FC-39).
+/// Returns the lines of all findings. A claim that came back is told once, by its newest form (FC-39); what only stands at
+/// the place of a settled one keeps that one's reason beside it.
 fn lines(summary: &Summary) -> Vec<(&Entry, Line)> {
     let all: Vec<(&Entry, Line)> = summary.comments.values().filter_map(|e| line(e).map(|l| (e, l))).collect();
     let newer: BTreeSet<FindingId> = all
         .iter()
         .filter(|(_, line)| line.place == Place::Reason)
-        .flat_map(|(entry, _)| entry.finding.previous.iter().copied())
+        .flat_map(|(entry, _)| entry.finding.previous.iter().map(move |id| (*entry, *id)))
+        .filter(|(entry, id)| summary.comments.get(id).is_some_and(|former| one_claim(former, entry)))
+        .map(|(_, id)| id)
         .collect();
     let told = |entry: &Entry, line: &Line| {
         line.place == Place::Reason && entry.finding.status.settled() && newer.contains(&line.id)
     };
     all.into_iter().filter(|(entry, line)| !told(entry, line)).collect()
+}
+
+/// Tells whether a comeback makes the claim of its predecessor, so that one reason speaks for both.
+fn one_claim(former: &Entry, newer: &Entry) -> bool {
+    let identity = former.identity.is_some() && former.identity == newer.identity;
+    identity || says_the_same((&former.finding.title, &former.text), (&newer.finding.title, &newer.text))
 }
 
 /// Commands of people that the block shows, newest last, at most.

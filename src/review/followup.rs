@@ -156,14 +156,26 @@ pub fn is_plan(path: &str, dir: &str, pr: PrNumber, known: impl Fn(FindingId) ->
     !name.contains('/') && id(name).is_some_and(known)
 }
 
+/// Stands for the commit that will hold a plan, in what a dry run shows.
+pub const COMMIT: &str = "COMMIT";
+
 /// Returns the permanent link to a file at a commit. The base repository keeps the commits of its pull requests.
 pub fn permanent_link(pr: &PrRecord, sha: &Sha, path: &str) -> String {
+    link_at(pr, sha.as_str(), path)
+}
+
+/// Returns the link that a plan will have, with [`COMMIT`] for the commit that is not made yet.
+pub fn link_to_be(pr: &PrRecord, path: &str) -> String {
+    link_at(pr, COMMIT, path)
+}
+
+fn link_at(pr: &PrRecord, commit: &str, path: &str) -> String {
     let page = format!("/{}/{}/pull/{}", pr.owner, pr.repo, pr.number);
     let web = match pr.url.strip_suffix(&page) {
         Some(web) if !web.is_empty() => web.to_owned(),
         Some(_) | None => format!("https://{}", pr.host),
     };
-    format!("{web}/{}/{}/blob/{sha}/{}", pr.owner, pr.repo, encoded(path))
+    format!("{web}/{}/{}/blob/{commit}/{}", pr.owner, pr.repo, encoded(path))
 }
 
 fn encoded(path: &str) -> String {

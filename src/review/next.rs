@@ -92,6 +92,8 @@ pub struct Facts<'a> {
     pub local: Local,
     /// The reviewers.
     pub reviewers: &'a Reviewers,
+    /// What is settled and not shown on the pull request yet.
+    pub unposted: &'a [FindingId],
 }
 
 /// Version of a kept glance.
@@ -113,6 +115,13 @@ pub struct Glance {
     pub reviewers: Reviewers,
     /// What is shown with each finding that was open.
     pub around: BTreeMap<FindingId, Around>,
+    /// Whether `run` would start here: something is configured that proves a fix.
+    #[serde(default = "yes")]
+    pub runs: bool,
+}
+
+fn yes() -> bool {
+    true
 }
 
 /// The next thing.
@@ -145,6 +154,7 @@ pub fn next(at: Facts<'_>) -> Next {
         .or_else(|| to_push(at))
         .or_else(|| to_a_person(at))
         .or_else(|| to_post(at))
+        .or_else(|| to_show(at))
         .or_else(|| to_wait_for(at))
         .unwrap_or_else(|| Next::new(Action::Done, "no P1/P2 is open and the reviewers have finished"))
 }
@@ -254,6 +264,14 @@ fn to_post(at: Facts<'_>) -> Option<Next> {
     })
 }
 
+/// What is settled stands in the thread and in the description only once `resolve` or a run has posted it.
+fn to_show(at: Facts<'_>) -> Option<Next> {
+    let first = at.unposted.first()?;
+    let ids: Vec<String> = at.unposted.iter().map(ToString::to_string).collect();
+    let why = format!("settled, and not shown on the pull request yet: {}", ids.join(", "));
+    Some(Next { finding: Some(*first), unposted: true, ..Next::new(Action::Wait, why) })
+}
+
 fn to_wait_for(at: Facts<'_>) -> Option<Next> {
     let seen = at.reviewers;
     let action = match seen.finished {
@@ -305,7 +323,7 @@ mod tests {
     fn check(entries: Vec<Entry>, state: PrState, local: Local, seen: &Reviewers, action: Action, id: Option<&str>) {
         let summary = sample::summary(entries);
         let head = sample::sha('a');
-        let next = next(Facts { summary: &summary, state, head: &head, local, reviewers: seen });
+        let next = next(Facts { summary: &summary, state, head: &head, local, reviewers: seen, unposted: &[] });
         let wanted = id.map(|id| id.parse().expect("an id"));
         assert_eq!((next.action, next.finding), (action, wanted), "{next:?}");
         assert!(!next.why.is_empty(), "{next:?}");
@@ -332,6 +350,24 @@ mod tests {
     }
 
     #[test]
+    fn what_is_settled_and_not_shown_is_posted_before_anybody_is_waited_for() {
+        let (id, head) = ("c1".parse().expect("an id"), sample::sha('a'));
+        let mut fixed = sample::entry("c1", Severity::P1);
+        fixed.finding.status = Status::Fixed;
+        let look = |entries: Vec<Entry>, unposted: &[FindingId]| {
+            let (summary, seen) = (sample::summary(entries), reviewers(Some(false), false));
+            let (state, local) = (PrState::Open, Local::Same);
+            next(Facts { summary: &summary, state, head: &head, local, reviewers: &seen, unposted })
+        };
+        let found = look(vec![fixed.clone()], &[id]);
+        assert_eq!((found.action, found.finding, found.unposted), (Action::Wait, Some(id), true), "{found:?}");
+        let waits = look(vec![fixed.clone()], &[]);
+        assert_eq!((waits.action, waits.unposted), (Action::Wait, false), "{waits:?}");
+        let first = look(vec![fixed, sample::entry("c2", Severity::P2)], &[id]);
+        assert_eq!(first.action, Action::Fix, "what is open comes first: {first:?}");
+    }
+
+    #[test]
     fn a_deleted_p1_is_a_persons_business() {
         let mut gone = sample::entry("c5", Severity::P1);
         (gone.finding.status, gone.finding.needs_person) = (Status::Gone, true);
@@ -347,8 +383,14 @@ mod tests {
         other.finding.author = crate::review::ids::Login::new("coderabbitai");
         let (summary, head) = (sample::summary(vec![entry, other]), sample::sha('a'));
         let seen = reviewers(Some(true), false);
-        let facts =
-            Facts { summary: &summary, state: PrState::Open, head: &head, local: Local::Same, reviewers: &seen };
+        let facts = Facts {
+            summary: &summary,
+            state: PrState::Open,
+            head: &head,
+            local: Local::Same,
+            reviewers: &seen,
+            unposted: &[],
+        };
         let next = next(facts);
         assert!(next.why.contains("touches nothing there"), "{next:?}");
         assert_eq!(next.also, vec!["c2".parse().expect("an id")]);

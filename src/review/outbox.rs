@@ -165,7 +165,7 @@ pub fn still_wanted(summary: &Summary, item: &OutboxItem, thread: Option<&Thread
 
 /// Notes that an item is about to be tried, so that a kill leaves a trace. Saved before the write.
 pub fn before_write(summary: &mut Summary, key: &str) {
-    if let Some(item) = active(summary, key) {
+    if let Some(item) = active_mut(summary, key) {
         item.state = WriteState::Sent;
         item.tries += 1;
     }
@@ -173,22 +173,29 @@ pub fn before_write(summary: &mut Summary, key: &str) {
 
 /// Drops an item that is no longer wanted.
 pub fn drop_item(summary: &mut Summary, key: &str, why: &str) {
-    if let Some(item) = active(summary, key) {
+    if let Some(item) = active_mut(summary, key) {
         item.state = WriteState::Dropped;
         why.clone_into(&mut item.why);
     }
 }
 
-fn active<'a>(summary: &'a mut Summary, key: &str) -> Option<&'a mut OutboxItem> {
-    summary
-        .outbox
-        .iter_mut()
-        .find(|item| item.key == key && matches!(item.state, WriteState::Planned | WriteState::Sent))
+/// Returns the item with a key that is not over.
+pub fn active<'a>(summary: &'a Summary, key: &str) -> Option<&'a OutboxItem> {
+    summary.outbox.iter().find(|item| is_active(item, key))
+}
+
+/// Returns it for a change.
+pub fn active_mut<'a>(summary: &'a mut Summary, key: &str) -> Option<&'a mut OutboxItem> {
+    summary.outbox.iter_mut().find(|item| is_active(item, key))
+}
+
+fn is_active(item: &OutboxItem, key: &str) -> bool {
+    item.key == key && matches!(item.state, WriteState::Planned | WriteState::Sent)
 }
 
 /// Records what a write came to. Only what is read back later is done; what no reading shows is done at once.
 pub fn after_write(summary: &mut Summary, key: &str, written: &Written) {
-    let Some(item) = active(summary, key) else { return };
+    let Some(item) = active_mut(summary, key) else { return };
     let (state, why) = match written {
         Written::Done(id) => {
             item.comment_id = id.or(item.comment_id);

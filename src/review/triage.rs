@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::brief::Around;
+use super::classify::readable;
 use super::commands::may_regrade;
 use super::comment::{AccountKind, Author};
 use super::decision::PlanDraft;
@@ -357,10 +358,10 @@ pub fn card(card: Card<'_>, size: Size) -> String {
     }
     let mut left = size.rows.saturating_sub(head.len() + foot.len() + 5);
     let mut parts: Vec<(&str, Vec<String>)> = Vec::new();
-    let said = wrapped(&card.entry.text, size.columns.saturating_sub(3));
+    let said = wrapped(&readable(&card.entry.text), size.columns.saturating_sub(3));
     let code = near(card.entry, &card.around.code);
     let hunk: Vec<&str> = card.around.hunk.lines().rev().take(10).collect();
-    let thread = card.around.thread.iter().rev().take(3).rev().map(|l| format!("{}: {}", l.author, l.text));
+    let thread = card.around.thread.iter().rev().take(3).rev().map(|l| format!("{}: {}", l.author, readable(&l.text)));
     let extra = size.rows.saturating_sub(24);
     let tried = card.tried.iter().rev().take(2).rev().cloned().collect();
     let wanted: [(&str, Vec<String>, usize); 5] = [
@@ -448,10 +449,42 @@ pub fn keys(allowed: &[Kind], drafted: bool) -> Vec<(char, &'static str)> {
     let mut keys: Vec<(char, &'static str)> = allowed.iter().map(|kind| (kind.key(), kind.word())).collect();
     keys.extend([('b', "browser"), ('v', "all of it")]);
     if drafted {
-        keys.extend([('e', "edit text"), ('u', "undo")]);
+        keys.extend([('e', "edit"), ('u', "undo")]);
     }
-    keys.extend([('n', "skip"), ('p', "back"), ('q', "list")]);
+    keys.extend([('n', "skip"), ('p', "back"), ('q', "list"), ('?', "help")]);
     keys
+}
+
+/// Says what each key does, one line each, for a small terminal.
+pub fn help(keys: &[(char, &str)]) -> String {
+    let says = |key: char, word: &str| -> String {
+        let kind = Kind::ALL.into_iter().find(|kind| kind.key() == key && kind.word() == word);
+        match (kind, key) {
+            (Some(Kind::Fix), _) => {
+                "starts the editor on it at the end of the sitting; its commit is verified and pushed"
+            }
+            (Some(Kind::Argue), _) => "leaves it as it is, with a reason in the thread and in the description",
+            (Some(Kind::Stale), _) => "says that its place is gone; git has to prove it",
+            (Some(Kind::Defer), _) => "leaves it to a follow-up: a plan in the repository, linked in the thread",
+            (Some(Kind::Answer), _) => "answers the question in its thread",
+            (Some(Kind::Regrade), _) => "gives it another severity, by a command in its thread",
+            (Some(Kind::Accept), _) => "takes it as it is, by your word",
+            (None, 'b') => "opens its page",
+            (None, 'v') => "shows text, code, hunk and thread in full",
+            (None, 'e') => "edits the drafted text in $EDITOR",
+            (None, 'u') => "takes the draft back",
+            (None, 'n') => "goes on to the next one",
+            (None, 'p') => "goes back to the one before",
+            (None, 'q') => "goes to the list; Esc does too",
+            (None, _) => "shows this",
+        }
+        .to_owned()
+    };
+    let mut text = "Nothing is posted before the end, where every text is shown and confirmed once.\n\n".to_owned();
+    for (key, word) in keys {
+        text.push_str(&format!("{key}  {word:<10} {}\n", says(*key, word)));
+    }
+    text
 }
 
 #[cfg(test)]

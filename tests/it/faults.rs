@@ -13,6 +13,14 @@ fn status(code: u16) -> What {
     What::Status { code, after_effect: false, body: None, headers: Default::default() }
 }
 
+/// Asserts that the injected fault met so many requests: else a test of it proves nothing.
+#[track_caller]
+fn struck(scene: &Scene, times: usize) {
+    let met: Vec<String> =
+        scene.forge.log().iter().filter(|l| !l.faults.is_empty()).map(|l| format!("{} {}", l.method, l.path)).collect();
+    assert_eq!(met.len(), times, "{met:?}");
+}
+
 fn found() -> Scene {
     Scene::new(|plan| {
         plan.script = story();
@@ -117,6 +125,7 @@ fn fm_13_one_bad_answer_is_tried_again() {
     let scene = found();
     scene.forge.fault(Fault::new("GET", "*/pulls/7/comments", status(502)));
     scene.run(&["status"]).ends(11, &[]);
+    struck(&scene, 1);
 }
 
 #[test]
@@ -130,6 +139,7 @@ fn fm_16_a_post_without_an_answer_is_looked_for_and_not_repeated() {
             let method = if path == "*/replies" { "POST" } else { "PATCH" };
             scene.forge.fault(Fault::new(method, path, what.clone()));
             scene.run(&RUN).ends(0, &["settled"]);
+            struck(&scene, 1);
             scene.is_sound();
             let argued = scene.posted_keys().iter().filter(|key| key.starts_with("argue")).count();
             assert_eq!(argued, 1, "{path}");
@@ -143,6 +153,7 @@ fn fm_16_a_post_that_never_arrived_is_made_once_more() {
     let scene = found();
     scene.forge.fault(Fault::new("POST", "*/replies", What::Reset { bytes: 0, before_effect: true }));
     scene.run(&RUN).ends(0, &["settled"]);
+    struck(&scene, 1);
     assert_eq!(scene.posted_keys().iter().filter(|key| key.starts_with("argue")).count(), 1);
     scene.is_sound();
 }
@@ -178,6 +189,19 @@ fn fm_18_and_19_limits_are_obeyed() {
 }
 
 #[test]
+fn fm_19_a_wait_for_a_limit_is_told_once_with_its_end() {
+    let scene = found();
+    let limit = What::Secondary { retry_after: Some(3), code: Some(403) };
+    scene.forge.fault(Fault::new("GET", "*/pulls/7/comments", limit));
+    let out = scene.run(&["status"]);
+    out.ends(11, &["waiting: the forge's rate limit, until "]);
+    assert_eq!(out.stderr.matches("waiting:").count(), 1, "{}", out.stderr);
+    assert!(!out.stdout.contains("waiting: the forge"), "{}", out.stdout);
+    scene.forge.fault(Fault::new("GET", "*/pulls/7/comments", What::Secondary { retry_after: Some(3), code: Some(403) }));
+    assert!(!scene.run(&["status", "-q"]).stderr.contains("waiting"));
+}
+
+#[test]
 fn fm_22_the_forge_shows_the_old_head_for_a_while() {
     let scene = Scene::new(|plan| {
         plan.script = codex_reviews(&[p1()], &[p1()]);
@@ -201,6 +225,10 @@ fn fm_24_a_head_that_moves_while_it_is_read_gives_no_verdict() {
     ));
     let out = scene.run(&["status", "--json"]);
     assert!(matches!(out.code, 10..=12), "{}", out.all());
+    struck(&scene, 1);
+    assert_ne!(scene.remote_head(), scene.git(&["rev-parse", "HEAD"]), "the head moved");
+    let looks = scene.forge.requests("GET", "*/pulls/7/comments");
+    assert!(looks >= 2, "it was read again from the beginning: {looks}");
     assert_eq!(out.json()["pr"]["head"], scene.remote_head(), "judged on the head that is there now");
 }
 
@@ -266,6 +294,10 @@ fn fm_36_and_42_what_a_comment_says_never_changes_the_verdict() {
         (out.code, verdict, severities)
     };
     let plain = summary("Nothing special.");
+    let held: Vec<&str> = plain.1.iter().filter(|c| c.ends_with("false")).map(String::as_str).collect();
+    assert_eq!(plain.0, 11, "{plain:?}");
+    assert!(held.contains(&"\"findings\" false") && held.contains(&"\"reviewers\" false"), "{plain:?}");
+    assert_eq!(plain.2, ["\"P1\" \"open\""], "a stranger's words are no finding");
     for text in HOSTILE {
         assert_eq!(summary(text), plain, "{text:?}");
     }

@@ -103,6 +103,23 @@ fn what_people_wrote_is_added_to_and_a_bad_file_is_left_alone() {
 }
 
 #[test]
+fn what_is_configured_already_is_not_missed() {
+    let scene = fresh(|plan| plan.base = vec![("a.txt", "a\n".to_owned())]);
+    scene.run(&["init", "--dry-run"]).ends(0, &["none found", "no test command was found"]);
+    scene.write(
+        ".pushback.toml",
+        "[verify]\ncommands = [\"sh check.sh\", \"sh more.sh\"]\n[agent]\ncommand = [\"me\"]\n",
+    );
+    let out = scene.run(&["init", "--dry-run"]);
+    out.ends(0, &["sh check.sh; sh more.sh (configured)"]);
+    assert!(
+        !out.all().contains("no test command was found") && !out.all().contains("no known editor"),
+        "{}",
+        out.all()
+    );
+}
+
+#[test]
 fn the_skill_is_written_once_and_people_s_words_stay() {
     let scene = fresh(|_| {});
     scene.write("AGENTS.md", "# Our rules\n\nBe kind.\n");

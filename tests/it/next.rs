@@ -15,6 +15,73 @@ fn next(scene: &Scene, args: &[&str]) -> Value {
     scene.run(&all).json()
 }
 
+#[test]
+fn a_fix_that_was_pushed_later_is_not_called_done_before_it_is_shown() {
+    let scene = Scene::new(|plan| plan.script = codex_reviews(&[p1()], &[]));
+    let id = next(&scene, &[])["finding"]["id"].as_str().expect("a finding").to_owned();
+    scene.write("src/pay.sh", &scene.read("src/pay.sh").replace("rate=0", "rate=1"));
+    scene.git(&["commit", "-qam", "A rate"]);
+    scene.run(&["resolve", &id, "fix"]).ends(0, &["claimed"]);
+    scene.git(&["push", "-q"]);
+    let answer = next(&scene, &[]);
+    assert_eq!((&answer["action"], &answer["pending"]), (&json!("wait"), &json!(true)), "{answer:#}");
+    assert_eq!(answer["commands"]["post"], json!(format!("pushback resolve {id} fix")), "{answer:#}");
+    assert_eq!(answer["next"], answer["commands"]["post"]);
+    for command in ["status", "gate"] {
+        let told = scene.run(&[command]);
+        assert!(
+            told.all().contains(&format!("{id}: settled, and not shown on the pull request yet")),
+            "{}",
+            told.all()
+        );
+        let notes = scene.run(&[command, "--json"]).json()["notes"].to_string();
+        assert!(notes.contains("`pushback resolve` or `pushback run` posts it"), "{notes}");
+    }
+    assert_eq!(scene.forge.open_threads(), 1, "reading posts nothing");
+    scene.run(&["resolve", &id, "fix"]).ends(0, &["settled"]);
+    assert_eq!(scene.forge.open_threads(), 0);
+    for command in ["status", "gate", "next"] {
+        let told = scene.run(&[command]);
+        assert!(!told.all().contains("not shown on the pull request"), "{}", told.all());
+    }
+    assert_ne!(next(&scene, &[])["next"], json!(format!("pushback resolve {id} fix")));
+    scene.is_sound();
+}
+
+#[test]
+fn without_anything_that_proves_a_fix_no_run_is_recommended() {
+    let scene = Scene::new(|plan| {
+        story_of(plan);
+        plan.policy = plan.policy.replace("[verify]\ncommands = [\"sh spec/test.sh\"]\n", "");
+    });
+    assert_eq!(scene.run(&["run"]).code, 2, "a run refuses");
+    let status = scene.run(&["status"]);
+    status.ends(11, &["next: pushback init"]);
+    assert_eq!(scene.run(&["status", "--json"]).json()["next"], json!("pushback init"));
+    scene.run(&["run", "--dry-run"]).ends(11, &["a run would not start: no verify command is configured", "[verify]"]);
+    let id = next(&scene, &[])["finding"]["id"].as_str().expect("a finding").to_owned();
+    for command in ["show", "explain"] {
+        let answer = scene.run(&[command, &id, "--json"]).json();
+        assert_eq!(answer["next"], json!("pushback init"), "{answer:#}");
+    }
+}
+
+#[test]
+fn show_and_explain_name_the_real_next_thing_and_people_see_no_markup() {
+    let scene = Scene::new(story_of);
+    let answer = next(&scene, &[]);
+    let id = answer["finding"]["id"].as_str().expect("a finding").to_owned();
+    assert!(answer["finding"]["body"].as_str().is_some_and(|body| body.contains("<sub>")), "JSON has it as it came");
+    for command in ["show", "explain"] {
+        assert_eq!(scene.run(&[command, &id, "--json"]).json()["next"], json!("pushback run"), "a P1 is open");
+    }
+    for args in [["show", id.as_str()].as_slice(), &["next"]] {
+        let out = scene.run(args);
+        assert!(!out.stdout.contains("<sub>") && !out.stdout.contains("!["), "{}", out.stdout);
+        assert!(out.stdout.contains("drops the fee"), "{}", out.stdout);
+    }
+}
+
 fn reads(scene: &Scene) -> usize {
     scene.forge.log().len()
 }

@@ -146,6 +146,8 @@ fn r26_the_first_post_needs_consent_and_a_claim_needs_none() {
     let (p1, p2) = (id(&scene, "Multiply"), id(&scene, "Quote"));
     let args = ["resolve", p2.as_str(), "argue", "--reason", REASON];
     scene.run(&args).ends(2, &["nobody has agreed yet", "--yes"]);
+    // What does not stand is said before anybody is asked.
+    scene.run(&["resolve", &p1, "argue", "--reason", REASON]).ends(2, &["never argued down"]);
     assert_eq!(scene.statuses()["Quote the list of items."], "P2 open");
     assert!(scene.summary()["comments"][&p2]["pending"].is_null(), "nothing is recorded");
     commit(&scene, "rate=0", "rate=1");
@@ -291,13 +293,23 @@ fn r15_a_follow_up_is_written_for_the_agent_to_commit_and_linked_once_it_is_push
     let scene = Scene::new(story_of);
     let p2 = id(&scene, "Quote the list");
     let args = ["resolve", &p2, "defer", "--reason", REASON, "--plan-title", "Quote lists", "--step", "Write a test"];
-    scene.run(&[&args[..], &["--dry-run"]].concat()).ends(0, &["would be taken"]);
+    let dry = scene.run(&[&args[..], &["--dry-run"]].concat());
+    dry.ends(
+        0,
+        &["would be taken", "== would write wiki/plans/", "== would defer", "/blob/COMMIT/wiki/plans/", REASON],
+    );
+    let drafted = scene.run(&[&args[..], &["--dry-run", "--json"]].concat()).json();
     assert_eq!(scene.git(&["status", "--porcelain"]), "", "a dry run writes no plan");
     let out = scene.run(&[&args[..], &["--json"]].concat());
     out.ends(0, &[]);
     assert_eq!(state(&out), "claimed", "{}", out.all());
     let file = scene.summary()["comments"][&p2]["pending"]["file"].as_str().unwrap_or_default().to_owned();
     assert!(file.starts_with("wiki/plans/") && scene.read(&file).contains("Quote lists"), "{file}");
+    assert_eq!(drafted["plans"][0]["path"], json!(file), "{drafted:#}");
+    assert_eq!(drafted["plans"][0]["text"], json!(scene.read(&file)), "the exact text of the dry run was written");
+    let planned = drafted["planned"].as_array().cloned().unwrap_or_default();
+    let reply = planned.iter().find(|write| write["kind"] == "defer").and_then(|write| write["body"].as_str());
+    let reply = reply.expect("a planned reply").to_owned();
     assert_eq!(scene.forge.requests("POST", "*/replies"), 0, "no link to a file that is not there");
     scene.changes_nothing(&args).ends(0, &["under way already"]);
     scene.write("src/pay.sh", &PAY.replace("rate=0", "rate=1"));
@@ -318,6 +330,88 @@ fn r15_a_follow_up_is_written_for_the_agent_to_commit_and_linked_once_it_is_push
     out.ends(0, &[]);
     assert_eq!(state(&out), "settled", "{}", out.all());
     assert_eq!(scene.statuses()["Quote the list of items."], "P2 deferred");
-    assert!(scene.forge.pull()["comments"].to_string().contains(&format!("/{file}")), "the reply links the plan");
+    let posted = scene.forge.pull()["comments"].as_array().cloned().unwrap_or_default();
+    let (before, after) = reply.split_once("COMMIT").expect("a commit to come");
+    let after = after.split(" head=").next().unwrap_or_default();
+    let head = scene.remote_head();
+    let exact = format!("{before}{head}{after} head={head} -->");
+    assert!(posted.iter().any(|c| c["body"] == json!(exact)), "not {exact:?} in {posted:#?}");
     scene.is_sound();
+}
+
+const OTHER: &str =
+    "Splitting `$items` on words is the purpose here: src/pay.sh is handed a list of codes by its only caller.";
+
+#[test]
+fn r25_another_reason_takes_the_place_of_one_that_was_not_sent_and_never_of_one_that_was() {
+    let scene = Scene::new(story_of);
+    let p2 = id(&scene, "Quote the list");
+    let argue = |reason: &str| scene.run(&["resolve", &p2, "argue", "--reason", reason]);
+    scene.forge.fault(Fault::new("POST", "*/replies", What::Reset { bytes: 0, before_effect: true }).times(99));
+    argue(REASON);
+    assert_eq!(scene.summary()["comments"][&p2]["pending"]["reason"], json!(REASON));
+    argue(OTHER);
+    assert_eq!(scene.summary()["comments"][&p2]["pending"]["reason"], json!(OTHER), "the first one had not left");
+    scene.forge.heal();
+    argue(OTHER).ends(0, &["settled"]);
+    let pull = scene.forge.pull();
+    assert!(!pull["comments"].to_string().contains("fixed list of product codes"), "{pull:#}");
+    assert!(pull["comments"].to_string().contains("handed a list of codes"), "{pull:#}");
+    let state = scene.summary_bytes();
+    let again = scene.changes_nothing(&["resolve", &p2, "argue", "--reason", REASON]);
+    again.ends(2, &["it is argued already, with another reason", "in its thread"]);
+    assert_eq!(scene.summary_bytes(), state);
+    scene.changes_nothing(&["resolve", &p2, "argue", "--reason", OTHER]).ends(0, &["it is argued already"]);
+    scene.changes_nothing(&["resolve", &p2, "stale"]).ends(2, &["it is argued already"]);
+    scene.is_sound();
+}
+
+#[test]
+fn r25_a_text_that_has_left_is_not_followed_by_another_one() {
+    let scene = Scene::new(story_of);
+    let p2 = id(&scene, "Quote the list");
+    // The reply is out, the description could not be written: it is argued in one place only.
+    scene.forge.fault(Fault::new("PATCH", "*/pulls/7", What::Reset { bytes: 0, before_effect: true }).times(99));
+    scene.run(&["resolve", &p2, "argue", "--reason", REASON]);
+    assert_eq!(scene.forge.requests("POST", "*/replies"), 1);
+    scene.forge.heal();
+    let out = scene.changes_nothing(&["resolve", &p2, "argue", "--reason", OTHER]);
+    out.ends(2, &["posted already, with another reason"]);
+    scene.run(&["resolve", &p2, "argue", "--reason", REASON]).ends(0, &["settled"]);
+    assert_eq!(scene.forge.requests("POST", "*/replies"), 1);
+    scene.is_sound();
+}
+
+#[test]
+fn r8_a_better_draft_for_a_person_takes_the_place_of_the_first() {
+    let scene = Scene::new(|plan| {
+        let body = "[P2] Quote the list of items, please.";
+        let comment = json!({ "path": "src/pay.sh", "match": "for item in", "body": body });
+        let review = json!({ "review": { "user": "ann", "comments": [comment] } });
+        plan.script = vec![json!({ "after_push": 0, "actions": [review] })];
+    });
+    let p2 = id(&scene, "Quote the list");
+    scene.run(&["resolve", &p2, "argue", "--reason", REASON]).ends(14, &["draft"]);
+    scene.run(&["resolve", &p2, "argue", "--reason", OTHER]).ends(14, &["draft"]);
+    assert_eq!(scene.summary()["comments"][&p2]["pending"]["reason"], json!(OTHER));
+    assert_eq!(scene.forge.requests("POST", "*/replies"), 0);
+}
+
+#[test]
+fn r15_another_plan_is_not_written_beside_the_first_and_a_deleted_one_is_written_anew() {
+    let scene = Scene::new(story_of);
+    let p2 = id(&scene, "Quote the list");
+    let defer = |title: &str| {
+        scene.run(&["resolve", &p2, "defer", "--reason", REASON, "--plan-title", title, "--step", "Write a test"])
+    };
+    defer("Quote lists").ends(0, &["claimed"]);
+    let file =
+        |scene: &Scene| scene.summary()["comments"][&p2]["pending"]["file"].as_str().unwrap_or_default().to_owned();
+    let first = file(&scene);
+    defer("Quote every list").ends(2, &[&first, "edit that file, or delete it"]);
+    assert_eq!(file(&scene), first);
+    std::fs::remove_file(scene.work.join(&first)).expect("a file");
+    defer("Quote every list").ends(0, &["claimed"]);
+    assert!(scene.read(&file(&scene)).contains("Quote every list"), "{}", file(&scene));
+    assert!(file(&scene) != first && scene.read(&first).is_empty());
 }

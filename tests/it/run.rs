@@ -368,7 +368,7 @@ fn fm_02_ctrl_c_ends_the_editor_and_a_later_run_goes_on() {
             one(plan);
             plan.editor = always(json!({ "run": ["touch started"], "misbehave": ["child", "hang"] }));
         });
-        let running = scene.start(&RUN);
+        let running = scene.start(&[&RUN[..], &["--json"]].concat());
         let deadline = Instant::now() + Duration::from_secs(20);
         while !scene.work.join("started").exists() {
             assert!(Instant::now() < deadline, "the editor did not start");
@@ -379,8 +379,10 @@ fn fm_02_ctrl_c_ends_the_editor_and_a_later_run_goes_on() {
         let out = running.end();
         assert!(asked.elapsed() < Duration::from_secs(5), "{:?}", asked.elapsed());
         out.ends(code, &["interrupted"]);
-        let env = scene.seen("env-1.txt").unwrap_or_default();
-        let run_id = env.lines().find_map(|line| line.strip_prefix("PUSHBACK_RUN_ID=")).unwrap_or("?").to_owned();
+        assert_eq!(out.json()["exit"], json!(code), "JSON and exit code say one thing");
+        let env = scene.seen("env-1.txt").expect("the editor noted its environment");
+        let run_id = env.lines().find_map(|line| line.strip_prefix("PUSHBACK_RUN_ID=")).expect("a run id").to_owned();
+        assert!(!run_id.is_empty());
         assert_eq!(crate::process::marked(&run_id), Vec::<String>::new(), "the editor's tree is ended");
         assert_eq!(scene.git(&["status", "--porcelain"]), "");
         scene.script_editor(&settles());

@@ -65,6 +65,10 @@ fn every_answer_fits_its_schema() {
     let p2 = open.iter().find(|finding| finding["severity"] == "P2").and_then(|f| f["id"].as_str()).expect("a P2");
     let answer = ["resolve", p2, "argue", "--reason", REASON];
     fits("resolve", &ask(&[&answer[..], &["--dry-run"]].concat()));
+    let defer = ["resolve", p2, "defer", "--reason", REASON, "--plan-title", "Later", "--step", "One", "--dry-run"];
+    let drafted = ask(&defer);
+    fits("resolve", &drafted);
+    assert_eq!(drafted["plans"].as_array().map(Vec::len), Some(1), "{drafted:#}");
     fits("resolve", &ask(&answer));
     fits("run", &ask(&["run", "--wait", "20s"]));
     fits("next", &ask(&["next"]));
@@ -83,7 +87,31 @@ fn every_answer_fits_its_schema() {
     let comments = json!([{ "id": 5, "user": { "login": "codex" }, "path": "a.rs", "line": 3, "body": "[P1] boom" }]);
     std::fs::write(&file, comments.to_string()).expect("a file");
     let loose = ask(&["status", "--comments", file.as_str()]);
-    assert_eq!((&loose["schema_version"], &loose["counts"]["p1"]), (&json!(1), &json!(1)));
+    fits("status", &loose);
+    assert_eq!((&loose["findings"][0]["id"], &loose["counts"]["p1"]), (&json!("c5"), &json!(1)));
+}
+
+#[test]
+fn what_was_mistyped_is_told_as_json_too() {
+    let scene = Scene::new(story_of);
+    for (args, command, words) in [
+        (["statsu", "--json"].as_slice(), "pushback", "unrecognized subcommand"),
+        (&["--json", "show"], "show", "<ID>"),
+        (&["run", "--json", "--wait", "soon"], "run", "soon"),
+        (&["resolve", "c1", "shrug", "--json"], "resolve", "shrug"),
+    ] {
+        let out = scene.run(args);
+        assert_eq!(out.code, 2, "{}", out.all());
+        let answer = out.json();
+        fits("error", &answer);
+        assert_eq!((&answer["command"], &answer["exit"]), (&json!(command), &json!(2)), "{answer:#}");
+        assert_eq!(answer["error"]["kind"], json!("usage"));
+        assert!(answer["error"]["message"].as_str().is_some_and(|text| text.contains(words)), "{answer:#}");
+        assert!(!out.stderr.is_empty(), "a person is told too");
+    }
+    for args in [["--help", "--json"].as_slice(), &["--version", "--json"], &["show", "--", "--json", "x"]] {
+        assert!(!scene.run(args).stdout.contains("schema_version"), "{args:?}");
+    }
 }
 
 #[test]

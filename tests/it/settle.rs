@@ -212,6 +212,29 @@ fn fc_31_ready_warns_of_pull_requests_that_stand_on_the_branch() {
     assert!(gate["notes"].to_string().contains("#8 has this branch as its base"), "{gate:#}");
 }
 
+#[test]
+fn r18_a_run_until_ready_asks_the_remote_before_it_says_ready() {
+    let scene = Scene::new(|plan| {
+        plan.script = codex_reviews(&[], &[]);
+        plan.policy = format!("{}[gate]\nno_checks = true\n", crate::scene::POLICY);
+    });
+    let until = ["run", "--until", "ready", "--wait", "2s"];
+    scene.run(&until).ends(0, &["settled"]);
+    // Somebody pushes, and the forge goes on showing the head from before.
+    scene.forge.act(json!({ "pull": { "head_lag": 100_000 } }));
+    let other = scene.root.join("other");
+    scene.git_in(&scene.root, &["clone", "-q", "-b", "feature", scene.bare.as_str(), other.as_str()]);
+    std::fs::write(other.join("more.txt"), "more\n").expect("a file");
+    scene.git_in(&other, &["add", "-A"]);
+    scene.git_in(&other, &["commit", "-q", "-m", "Somebody else's"]);
+    scene.git_in(&other, &["push", "-q", "origin", "feature"]);
+    assert_ne!(scene.remote_head(), scene.git(&["rev-parse", "HEAD"]));
+    let pull = scene.run(&["status", "--json"]).json()["pr"]["head"].clone();
+    assert_eq!(pull, json!(scene.git(&["rev-parse", "HEAD"])), "the forge lags");
+    scene.run(&["gate"]).ends(15, &["remote branch"]);
+    scene.run(&until).ends(15, &["not_mergeable", "remote branch", "fetch the remote branch"]);
+}
+
 /// A pull request whose P1 was fixed by our commit.
 fn fixed_p1() -> Scene {
     let scene = Scene::new(|plan| {

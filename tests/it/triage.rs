@@ -231,6 +231,7 @@ fn it_is_usable_at_80_by_24_without_colour() {
     assert!(card.lines().count() <= 24, "{card}");
     assert!(card.lines().all(|line| line.chars().count() <= 80), "{card}");
     assert!(!tty.log.contains("\u{1b}[3") && !tty.log.contains('\u{202e}'), "no colour, nothing turned round");
+    tty.types("?").sees("starts the editor on it").sees("Esc does too").sees("q back").types("q").sees("q list");
     tty.types("v").sees("What was said").sees("q back").types("q").sees("q list").types("q").sees("leave (").types("q");
     assert_eq!(tty.ends(), 11);
 }
@@ -283,7 +284,12 @@ fn r15_a_follow_up_is_planned_committed_and_linked_and_what_was_not_chosen_is_le
     tty.sees("Title of the plan").types(ENTER).sees("Its first step").types(ENTER);
     tty.sees("3/4").sees("q list").types("q").sees("1 decided").sees("[follow-up]").sees("leave (");
     tty.types("\u{1b}[B\u{1b}[B\u{1b}[B").types(ENTER);
-    tty.sees("== write and commit the follow-up plan of").sees("Do all of this?").types("y");
+    tty.sees("== write and commit wiki/plans/")
+        .sees("## First steps")
+        .sees("== defer")
+        .sees("/blob/COMMIT/wiki/plans/")
+        .sees("Do all of this?")
+        .types("y");
     let code = tty.ends();
     let log = plain(&tty.log);
     let statuses = scene.statuses();

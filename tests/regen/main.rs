@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap_complete::Shell;
-use pushback::cli::args::command;
+use pushback::cli::args::{command, completed};
 use pushback::config::keys::{KEYS, Key, Scope, Takes};
 
 fn man() -> Result<String, String> {
@@ -19,7 +19,7 @@ fn man() -> Result<String, String> {
 
 fn completions(shell: Shell) -> Result<String, String> {
     let mut text = Vec::new();
-    clap_complete::generate(shell, &mut command(), "pushback", &mut text);
+    clap_complete::generate(shell, &mut completed(), "pushback", &mut text);
     String::from_utf8(text).map_err(|error| error.to_string())
 }
 

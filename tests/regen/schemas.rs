@@ -25,7 +25,20 @@ const WORDS: &[(&str, &[&str])] = &[
     ("action", &["fix", "wait", "push", "ask_person", "done"]),
     ("status_state", &["success", "failure", "error", "pending"]),
     ("change", &["create", "update", "none"]),
-    ("error_kind", &["usage", "could_not_read", "permission", "limited", "held", "needs_person", "internal", "editor"]),
+    (
+        "error_kind",
+        &[
+            "usage",
+            "could_not_read",
+            "permission",
+            "limited",
+            "held",
+            "needs_person",
+            "interrupted",
+            "internal",
+            "editor",
+        ],
+    ),
     (
         "stop",
         &[
@@ -90,6 +103,7 @@ const OBJECTS: &[(&str, &str, &str)] = &[
         "One round.",
         "n:i head_before:sha head_after:sha? sent:[id] outcome:s why:s verify:tests? seconds:i tokens:i cost_usd:n",
     ),
+    ("planned_file", "A follow-up plan that a dry run shows.", "path:s text:s findings:[id]"),
     ("planned", "A write that a dry run shows.", "kind:s target:any body:s findings:[id]"),
     (
         "published",
@@ -122,7 +136,7 @@ const FORMATS: &[(&str, &str, &[&str])] = &[
     (
         "run",
         "`pushback run --json`",
-        &[ENVELOPE, STATUS, "stop_reason:stop? why:s rounds:[round] ~planned:[planned] summary:s"],
+        &[ENVELOPE, STATUS, "stop_reason:stop? why:s rounds:[round] ~planned:[planned] ~plans:[planned_file] summary:s"],
     ),
     ("gate", "`pushback gate --json`", &[ENVELOPE, STATUS, "published:published?"]),
     (
@@ -136,7 +150,7 @@ const FORMATS: &[(&str, &str, &[&str])] = &[
     (
         "resolve",
         "`pushback resolve ID ... --json`",
-        &[ENVELOPE, "answers:[answer] findings:[finding] planned:[planned] notes:[s]"],
+        &[ENVELOPE, "answers:[answer] findings:[finding] planned:[planned] ~plans:[planned_file] notes:[s]"],
     ),
     (
         "show",

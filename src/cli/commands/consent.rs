@@ -7,8 +7,9 @@ use dialoguer::Confirm;
 use crate::cli::Context;
 use crate::cli::failure::Failure;
 use crate::cli::look::Desk;
+use crate::engine::resolve::Drafted;
 use crate::ports::{Event, Reporter};
-use crate::report::json::PlannedView;
+use crate::report::json::{PlanView, PlannedView};
 use crate::review::description;
 use crate::review::summary::{Summary, Target, WriteKind, WriteState};
 use crate::store;
@@ -91,6 +92,21 @@ pub(super) fn planned(summary: &Summary, body: &str) -> Vec<PlannedView> {
         findings: item.findings.clone(),
     })
     .collect()
+}
+
+/// Returns the follow-up plans that would be written.
+pub(super) fn plans(drafted: Vec<Drafted>) -> Vec<PlanView> {
+    let view = |plan: Drafted| PlanView { path: plan.path.to_string(), text: plan.text, findings: plan.ids };
+    drafted.into_iter().map(view).collect()
+}
+
+/// Shows plans word for word.
+pub(super) fn exact_plans(plans: &[PlanView]) -> String {
+    let show = |plan: &PlanView| {
+        let ids: Vec<String> = plan.findings.iter().map(ToString::to_string).collect();
+        format!("== would write {} for {}\n{}\n\n", plan.path, ids.join(", "), plan.text.trim_end())
+    };
+    plans.iter().map(show).collect()
 }
 
 /// Shows planned writes word for word.

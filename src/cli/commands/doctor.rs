@@ -16,6 +16,7 @@ use crate::config::settings::Settings;
 use crate::git::{GitWorktree, version};
 use crate::github::{Api, READS, RepositoryFacts, Right};
 use crate::report::json::{AgentView, CheckView, DoctorView, Envelope};
+use crate::report::table;
 
 /// The oldest git that does what is asked of it.
 const GIT: (u32, u32) = (2, 36);
@@ -62,16 +63,16 @@ pub(super) fn run(cx: &Context) -> Result<u8, Failure> {
         output::json(&Envelope::of("doctor", exit, "pushback status", DoctorView { checks, agents }));
         return Ok(exit);
     }
-    let mut text = String::new();
+    let (mut text, width) = (String::new(), output::width());
     for check in &checks {
         let mark = match check.ok {
             Some(true) => "ok",
             Some(false) => "NO",
             None => "?",
         };
-        text.push_str(&format!("{mark:<3} {:<12} {}\n", check.check, check.found));
+        text.push_str(&table::hanging(&format!("{mark:<3} {:<12} ", check.check), &check.found, width));
         if !check.mend.is_empty() {
-            text.push_str(&format!("    {:<12} → {}\n", "", check.mend));
+            text.push_str(&table::hanging(&format!("    {:<12} → ", ""), &check.mend, width));
         }
     }
     let wrong = checks.iter().filter(|check| check.ok == Some(false)).count();
@@ -107,7 +108,7 @@ fn here(cx: &Context, tree: &GitWorktree, checks: &mut Vec<CheckView>) {
         }
     };
     checks.push(good("remote", format!("{} → {}/{}", place.remote, place.host, place.slugs[0])));
-    let api = match place::connect(&place, &cx.global, cx.clock.clone()) {
+    let api = match place::connect(&place, &cx.global, cx.forge_clock.clone()) {
         Ok(api) => api,
         Err(failure) => return checks.push(failed("token", &failure)),
     };

@@ -6,6 +6,7 @@ use crate::cli::failure::Failure;
 use crate::cli::{Context, look, output};
 use crate::report::json::ExplainView;
 use crate::report::table;
+use crate::review::gate;
 use crate::review::ids::FindingId;
 use crate::review::next;
 use crate::review::severity::DecidedBy;
@@ -13,12 +14,13 @@ use crate::review::summary::{Entry, Summary};
 
 pub(super) fn run(cx: &Context, args: &IdArgs) -> Result<u8, Failure> {
     let desk = look::desk(cx, "explain")?;
-    let (summary, _survey) = look::look(cx, &desk)?;
+    let (summary, survey) = look::look(cx, &desk)?;
     let entry = find(&summary, &args.id)?;
     let explanation = explanation(entry);
     if cx.global.json {
         let more = ExplainView { finding: entry.finding.clone(), explanation };
-        output::json(&view::envelope("explain", 0, &summary, more));
+        let next = view::next(&desk, gate::status_code(&summary, &survey.reviewers), &summary);
+        output::json(&view::envelope("explain", (0, next), &summary, more));
     } else {
         let finding = &entry.finding;
         let mut text = format!(

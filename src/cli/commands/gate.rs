@@ -80,7 +80,8 @@ fn look(cx: &Context, args: &GateArgs) -> Result<Look, Failure> {
     // A verdict that lets merge says what merging would do to others.
     let ready = verdict.verdict == Verdict::Ready;
     let stacked = ready.then(|| rounds::stacked(&desk.forge, &survey.obs.pr)).flatten();
-    let notes = stacked.into_iter().collect();
+    let mut notes: Vec<String> = stacked.into_iter().collect();
+    notes.extend(view::unposted(&desk, &summary, &survey));
     Ok(Look { desk, summary, survey, verdict, judged, exit, notes })
 }
 
@@ -116,13 +117,15 @@ fn verify(cx: &Context, desk: &Desk, summary: &mut Summary, survey: &Survey) -> 
 fn told(cx: &Context, look: Look, published: Option<PublishedView>) -> u8 {
     cx.printer.rest();
     let Look { desk, summary, survey, verdict, exit, notes, .. } = look;
+    let exit = cx.exit(exit);
     // Another verdict stands at the forge: what is said here is not what is there.
     let overtaken = published.as_ref().is_some_and(|it| !it.written && !it.why.is_empty() && !cx.global.dry_run);
     let exit = if overtaken && exit == 0 { 12 } else { exit };
     if cx.global.json {
         let mut status = view::status(&desk, &summary, &survey, Some(verdict));
         status.notes.extend(notes);
-        let mut answer = view::envelope("gate", exit, &summary, GateView { status, published });
+        let mut answer =
+            view::envelope("gate", (exit, view::next(&desk, exit, &summary)), &summary, GateView { status, published });
         answer.retry_after_s = (exit == 12).then(|| desk.settings.poll_max.as_secs().max(1));
         output::json(&answer);
         return exit;

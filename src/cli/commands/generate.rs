@@ -1,12 +1,12 @@
 //! `completions` and `man`: generated from the arguments.
 
-use crate::cli::args::command;
+use crate::cli::args::{command, completed};
 use crate::cli::failure::{Failure, Kind};
 use crate::cli::output;
 
 pub(super) fn completions(shell: clap_complete::Shell) {
     let mut text = Vec::new();
-    clap_complete::generate(shell, &mut command(), "pushback", &mut text);
+    clap_complete::generate(shell, &mut completed(), "pushback", &mut text);
     output::stdout(&String::from_utf8_lossy(&text));
 }
 

@@ -24,14 +24,18 @@ struct Found {
     tests: Vec<Tests>,
     editors: Vec<Editor>,
     seen: Option<Seen>,
+    /// What the file here says already.
+    configured: starter::Configured,
     notes: Vec<String>,
 }
 
 pub(super) fn run(cx: &Context, args: &InitArgs) -> Result<u8, Failure> {
     let tree = place::worktree(&cx.global)?;
     let top = tree.discover()?.toplevel;
-    let found = look_around(cx, &top);
+    let mut found = look_around(cx, &top);
     let files = files(args, &top, &found)?;
+    found.configured = files[0].before().map(starter::configured).unwrap_or_default();
+    lacks(&mut found);
     let will_trust = !look::in_ci() && !store::is_trusted(tree.common_dir(), files[0].after().as_bytes())?;
     let hook = args.hook && !hook::state(&tree)?.0;
     let open = files.iter().any(Proposal::changes) || will_trust || hook;
@@ -95,6 +99,7 @@ fn look_around(cx: &Context, top: &Utf8Path) -> Found {
         tests: project::tests(top),
         editors: Vec::new(),
         seen: None,
+        configured: starter::Configured::default(),
         notes: Vec::new(),
     };
     std::thread::scope(|scope| {
@@ -104,13 +109,17 @@ fn look_around(cx: &Context, top: &Utf8Path) -> Found {
         }
         found.editors = editors.join().unwrap_or_default();
     });
-    if found.tests.is_empty() {
+    found
+}
+
+/// Says what a run will lack.
+fn lacks(found: &mut Found) {
+    if found.tests.is_empty() && found.configured.tests.is_none() {
         found.notes.push("no test command was found: say in `[verify]` what has to pass, or `none = true`".to_owned());
     }
-    if found.editors.is_empty() {
+    if found.editors.is_empty() && !found.configured.editor {
         found.notes.push("no known editor is on the PATH: install one, or set `agent.command`".to_owned());
     }
-    found
 }
 
 /// Asks the forge as far as remote and token allow; the first thing that does not work ends it.
@@ -118,7 +127,7 @@ fn ask_forge(cx: &Context, found: &mut Found) -> Result<(), Failure> {
     let place = place::place(&cx.global)?;
     let slug = place.slugs[0].clone();
     found.repository = Some(format!("{}/{slug}", place.host));
-    let api = place::connect(&place, &cx.global, cx.clock.clone())?;
+    let api = place::connect(&place, &cx.global, cx.forge_clock.clone())?;
     found.base = Some(api.repository(&slug)?.default_branch);
     let pulls = api.pulls_for(&slug, &place.head_owner, &place.remote_branch)?;
     if let Some(pull) = pulls.into_iter().find(|pull| pull.state == PrState::Open) {
@@ -141,7 +150,14 @@ fn summary(found: &Found) -> String {
         ("base", or(&found.base, "not known")),
     ];
     let tests: Vec<String> = found.tests.iter().map(|t| format!("{} ({})", t.command, t.because)).collect();
-    rows.push(("tests", if tests.is_empty() { "none found".to_owned() } else { tests.join(", ") }));
+    rows.push((
+        "tests",
+        match &found.configured.tests {
+            Some(tests) => format!("{tests} (configured)"),
+            None if tests.is_empty() => "none found".to_owned(),
+            None => tests.join(", "),
+        },
+    ));
     let editors: Vec<String> = found.editors.iter().map(named).collect();
     rows.push(("editors", if editors.is_empty() { "none found".to_owned() } else { editors.join(", ") }));
     let seen = match &found.seen {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::{show, view};
+use super::{consent, show, view};
 use crate::cli::args::NextArgs;
 use crate::cli::failure::Failure;
 use crate::cli::look::Desk;
@@ -17,12 +17,14 @@ use crate::git::Head;
 use crate::ports::{Loaded, Store};
 use crate::report::json::{Counts, FindingView, NextView};
 use crate::report::table;
+use crate::review::classify::readable;
 use crate::review::compose;
 use crate::review::decision::Verb;
 use crate::review::gate;
-use crate::review::ids::{PrRef, Sha};
+use crate::review::ids::{FindingId, PrRef, Sha};
 use crate::review::next::{self, Action, Facts, GLANCE_VERSION, Glance, Local, Next, Reviewers};
 use crate::review::observation::PrState;
+use crate::review::status::Status;
 use crate::review::summary::{Entry, Summary};
 use crate::store::{self, FileStore};
 
@@ -49,12 +51,19 @@ pub(super) fn run(cx: &Context, args: &NextArgs) -> Result<u8, Failure> {
         }
         Head::Branch { .. } | Head::Detached(_) | Head::Unborn(_) => Local::Elsewhere,
     };
-    let thing = decide(&summary, &glance, local);
+    // Where nobody has agreed to posts there is nothing that could be done about it.
+    let owed = if consent::given(&desk)? {
+        rounds::unposted(&desk.setup(None), &summary, &survey).settled
+    } else {
+        Vec::new()
+    };
+    let thing = decide(&summary, &glance, local, &owed);
     Ok(answer(cx, &summary, &glance, local, &thing, false))
 }
 
-fn decide(summary: &Summary, glance: &Glance, local: Local) -> Next {
-    next::next(Facts { summary, state: glance.state, head: &glance.head, local, reviewers: &glance.reviewers })
+fn decide(summary: &Summary, glance: &Glance, local: Local, unposted: &[FindingId]) -> Next {
+    let (state, head, reviewers) = (glance.state, &glance.head, &glance.reviewers);
+    next::next(Facts { summary, state, head, local, reviewers, unposted })
 }
 
 /// Gathers what the next answers need, while it is at hand.
@@ -70,6 +79,7 @@ fn glance(cx: &Context, desk: &Desk, summary: &Summary, survey: &Survey) -> Resu
         state: survey.obs.pr.state,
         reviewers: Reviewers::of(&survey.reviewers),
         around,
+        runs: view::runs(desk),
     })
 }
 
@@ -86,7 +96,7 @@ fn known(cx: &Context, age: Duration) -> Result<Option<u8>, Failure> {
         return Ok(None);
     }
     let Some(local) = unpushed_since(&place, sha, &glance.head)? else { return Ok(None) };
-    let thing = decide(&summary, &glance, local);
+    let thing = decide(&summary, &glance, local, &[]);
     let whole = thing.finding.is_none_or(|id| glance.around.contains_key(&id));
     if thing.action == Action::Done || !whole || thing.until.is_some_and(|until| until <= now) {
         return Ok(None);
@@ -123,7 +133,7 @@ fn answer(cx: &Context, summary: &Summary, glance: &Glance, local: Local, thing:
     let group: Vec<&Entry> =
         thing.finding.iter().chain(&thing.also).filter_map(|id| summary.comments.get(id)).collect();
     let may = compose::may(&group);
-    let commands = Ways { cx, summary, thing, entry, may: &may, local }.commands();
+    let commands = Ways { cx, summary, thing, entry, may: &may, local, runs: glance.runs }.commands();
     let finding = entry.map(|entry| {
         let around = glance.around.get(&entry.finding.id).cloned().unwrap_or_default();
         FindingView::of(entry, around, &thing.also, &may)
@@ -142,8 +152,8 @@ fn answer(cx: &Context, summary: &Summary, glance: &Glance, local: Local, thing:
         as_of: glance.at,
         cached,
     };
-    let mut whole = view::envelope("next", exit, summary, more);
-    whole.next = commands.first().map(|(_, line)| line.clone()).unwrap_or_default();
+    let next = commands.first().map(|(_, line)| line.clone()).unwrap_or_default();
+    let mut whole = view::envelope("next", (exit, next), summary, more);
     whole.retry_after_s = retry_after(thing, cx.clock.now());
     output::json(&whole);
     exit
@@ -179,12 +189,13 @@ struct Ways<'a> {
     entry: Option<&'a Entry>,
     may: &'a [Verb],
     local: Local,
+    runs: bool,
 }
 
 impl Ways<'_> {
     /// The commands, the likeliest first; placeholders are in capitals.
     fn commands(&self) -> Vec<(&'static str, String)> {
-        let Self { cx, summary, thing, entry, may, local } = *self;
+        let Self { cx, summary, thing, entry, may, local, runs } = *self;
         let flags = passed_on(cx);
         let ours = |words: &str| format!("pushback{flags} {words}");
         let mut list = Vec::new();
@@ -227,15 +238,15 @@ impl Ways<'_> {
                 if let Some(words) = entry.and_then(again) {
                     list.push(("post", ours(&words)));
                 }
-                list.push(("run", ours("run")));
+                list.extend(runs.then(|| ("run", ours("run"))));
             }
             (Action::Wait, _) => {
                 list.push(("again", ours("next --json")));
-                list.push(("wait", ours("run --wait 30m")));
+                list.push(("wait", ours(if runs { "run --wait 30m" } else { "gate --wait 30m" })));
             }
             (Action::Done, _) => {
                 list.push(("gate", ours("gate")));
-                list.push(("run", ours("run")));
+                list.extend(runs.then(|| ("run", ours("run"))));
             }
             (Action::Fix, None) => list.push(("status", ours("status"))),
         }
@@ -281,9 +292,10 @@ fn text(
                 if cut > 0 { format!("\n… {cut} more line(s): `pushback show {}`", shown.id) } else { String::new() };
             format!("{}{rest}", lines.join("\n"))
         };
-        out.push_str(&show::section("What was said", &most(&view.body)));
+        out.push_str(&show::section("What was said", &most(&readable(&view.body))));
         out.push_str(&show::section(&format!("Code at {}", glance.head.short()), &view.code));
-        let thread: Vec<String> = view.thread.iter().map(|line| format!("{}: {}", line.author, line.text)).collect();
+        let thread: Vec<String> =
+            view.thread.iter().map(|line| format!("{}: {}", line.author, readable(&line.text))).collect();
         out.push_str(&show::section("Thread", &most(&thread.join("\n"))));
     }
     if let (Action::Fix, (p1, p2)) = (thing.action, next::open_for_work(summary)) {
@@ -303,6 +315,12 @@ fn quoted(text: &str) -> String {
 
 /// The same answer once more posts what is still owed on it, and nothing that was posted.
 fn again(entry: &Entry) -> Option<String> {
+    let id = entry.finding.id;
+    match (entry.finding.status, entry.pending.as_ref()) {
+        (Status::Fixed, _) => return Some(format!("resolve {id} fix")),
+        (Status::Stale, _) => return Some(format!("resolve {id} stale")),
+        (_, _) => {}
+    }
     let pending = entry.pending.as_ref()?;
     let mut words = format!("resolve {} {}", entry.finding.id, pending.verb.as_str());
     if !matches!(pending.verb, Verb::Fix | Verb::Stale) {

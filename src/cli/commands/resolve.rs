@@ -13,13 +13,16 @@ use crate::engine::resolve::{self, By, Said, Stopped, Took};
 use crate::engine::survey::{self, Survey};
 use crate::engine::{Ports, Setup, rounds};
 use crate::ports::{Event, Reporter, Store};
-use crate::report::json::{AnswerView, PlannedView, ResolveView};
+use crate::report::json::{AnswerView, PlanView, PlannedView, ResolveView};
 use crate::review::decision::{PlanDraft, Verb};
 use crate::review::ids::{FindingId, Sha};
 use crate::review::observation::PrState;
 use crate::review::outbox;
-use crate::review::summary::{Summary, WriteState};
+use crate::review::summary::{Summary, WriteKind, WriteState};
 
+/// When the reply of a follow-up goes out.
+const LATER: &str = "the reply and its line go out with the next `resolve` or `run` after the plan is pushed; COMMIT stands for \
+                     the commit that holds it";
 /// Longest reason that is read from stdin.
 const LONGEST: u64 = 64 * 1024;
 
@@ -36,9 +39,12 @@ pub(super) fn run(cx: &Context, args: &ResolveArgs) -> Result<u8, Failure> {
         let (mut summary, survey) = look::look(cx, &desk)?;
         let said = said(args, &summary, &reason, commit.as_ref())?;
         job.record(&mut summary, &survey, &said)?;
+        let plans = consent::plans(resolve::draft_plans(&ports, &setup, &mut summary)?);
         rounds::plan(&setup, &mut summary, &survey);
-        let end = End { planned: consent::planned(&summary, &survey.obs.pr.body), ..End::default() };
-        return Ok(job.answer(&summary, &said, end));
+        let planned = consent::planned(&summary, &survey.obs.pr.body);
+        let later = planned.iter().any(|write| write.kind == WriteKind::Defer.as_str());
+        let notes = if later { vec![LATER.to_owned()] } else { Vec::new() };
+        return Ok(job.answer(&summary, &said, End { planned, plans, notes, ..End::default() }));
     }
     job.now(&reason, commit.as_ref())
 }
@@ -138,6 +144,7 @@ fn said(args: &ResolveArgs, summary: &Summary, reason: &str, commit: Option<&Sha
 #[derive(Default)]
 struct End {
     planned: Vec<PlannedView>,
+    plans: Vec<PlanView>,
     notes: Vec<String>,
     exit: u8,
     retry_after_s: Option<u64>,
@@ -160,13 +167,22 @@ impl Job<'_> {
         let survey = survey::digest(self.ports, self.setup, &mut summary, obs, self.cx.depth)?;
         let said = said(self.args, &summary, reason, commit)?;
         let claim = self.args.answer == Answer::Fix;
-        // A claim itself posts nothing.
-        if !claim || self.args.yes {
-            consent::ask(self.cx, self.desk, self.args.yes, Does::Post)?;
+        let before = summary.clone();
+        let drafts = match self.record(&mut summary, &survey, &said) {
+            Ok(drafts) => drafts,
+            Err(failure) => {
+                self.desk.store.save(&held, &summary)?;
+                return Err(failure);
+            }
+        };
+        // Only who is going to post asks, and not before it is known that the answer stands. A claim itself posts nothing.
+        if self.args.yes || (!claim && self.would_post(&summary, &survey)) {
+            consent::ask(self.cx, self.desk, self.args.yes, Does::Post).inspect_err(|_| {
+                // What the reading showed is kept, the answer is not.
+                let _ = self.desk.store.save(&held, &before);
+            })?;
         }
-        let recorded = self.record(&mut summary, &survey, &said);
         self.desk.store.save(&held, &summary)?;
-        let drafts = recorded?;
         let (mut notes, mut retry) = (Vec::new(), None);
         let ids: Vec<FindingId> = said.iter().map(|one| one.id).collect();
         let files = resolve::write_plans(self.ports, self.setup, &mut summary, &ids)?;
@@ -175,8 +191,10 @@ impl Job<'_> {
             format!("{id}: the plan is {file}; commit and push it, the reply with its link follows once it is there")
         }));
         let mut code = if drafts { 14 } else { 0 };
-        if claim && !consent::given(self.desk)? {
-            notes.push("nothing is posted: nobody has agreed yet that pushback may post here (`--yes`)".to_owned());
+        if !consent::given(self.desk)? {
+            if self.would_post(&summary, &survey) {
+                notes.push("nothing is posted: nobody has agreed yet that pushback may post here (`--yes`)".to_owned());
+            }
         } else {
             let (_, stopped) = resolve::post_all(self.ports, self.setup, &held, &mut summary, survey)?;
             if let Some(stopped) = stopped {
@@ -186,7 +204,14 @@ impl Job<'_> {
             }
         }
         self.cx.printer.rest();
-        Ok(self.answer(&summary, &said, End { planned: Vec::new(), notes, exit: code, retry_after_s: retry }))
+        Ok(self.answer(&summary, &said, End { notes, exit: code, retry_after_s: retry, ..End::default() }))
+    }
+
+    /// Tells whether anything is to be posted now.
+    fn would_post(&self, summary: &Summary, survey: &Survey) -> bool {
+        let mut copy = summary.clone();
+        rounds::plan(self.setup, &mut copy, survey);
+        copy.outbox.iter().any(|item| item.state == WriteState::Planned)
     }
 
     /// Returns when time alone may have helped.
@@ -235,20 +260,20 @@ impl Job<'_> {
     }
 
     fn answer(&self, summary: &Summary, said: &[Said], end: End) -> u8 {
-        let End { planned, notes, exit, retry_after_s } = end;
+        let End { planned, plans, notes, exit, retry_after_s } = end;
+        let exit = self.cx.exit(exit);
         let dry = self.cx.global.dry_run;
         let answers: Vec<AnswerView> = said.iter().filter_map(|one| answer_view(summary, one, dry)).collect();
         if self.cx.global.json {
             let findings = said.iter().filter_map(|one| summary.comments.get(&one.id));
             let findings = findings.map(|entry| entry.finding.clone()).collect();
-            let more = ResolveView { answers, findings, planned, notes };
-            let mut whole = view::envelope("resolve", exit, summary, more);
-            whole.next = "pushback next".to_owned();
+            let more = ResolveView { answers, findings, planned, plans, notes };
+            let mut whole = view::envelope("resolve", (exit, "pushback next".to_owned()), summary, more);
             whole.retry_after_s = retry_after_s;
             output::json(&whole);
             return exit;
         }
-        let mut text = consent::exact(&planned);
+        let mut text = consent::exact_plans(&plans) + &consent::exact(&planned);
         if dry && planned.is_empty() {
             text.push_str("nothing would be posted now\n");
         }

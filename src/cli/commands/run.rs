@@ -9,9 +9,10 @@ use crate::cli::args::{RunArgs, Until};
 use crate::cli::failure::Failure;
 use crate::cli::look::Desk;
 use crate::cli::{Context, look, output, project};
+use crate::engine::resolve;
 use crate::engine::rounds::{self, RunEnd, RunRequest};
 use crate::ports::{Event, Reporter, Store};
-use crate::report::json::{PlannedView, RoundView, RunView};
+use crate::report::json::{RoundView, RunView};
 use crate::report::table;
 use crate::review::comment::AccountKind;
 use crate::review::observation::Permission;
@@ -48,8 +49,7 @@ pub(super) fn run_at(cx: &Context, args: &RunArgs, desk: Desk) -> Result<u8, Fai
     let (agent, verifier) = (desk.agent(cx)?, desk.verifier(cx)?);
     let ports = desk.ports(cx, agent.as_deref(), &verifier);
     let end = rounds::run_with(&ports, &setup, request(args), held, desk.obs.clone())?;
-    print(cx, &desk, &end);
-    Ok(if cx.signals.caught().is_some() { cx.signals.exit_code().unwrap_or(end.exit) } else { end.exit })
+    Ok(print(cx, &desk, &end))
 }
 
 fn request(args: &RunArgs) -> RunRequest {
@@ -109,16 +109,22 @@ fn dry_run(cx: &Context, desk: &Desk) -> Result<u8, Failure> {
     let (mut summary, survey) = look::look(cx, desk)?;
     let setup = desk.setup(None);
     rounds::plan(&setup, &mut summary, &survey);
-    let planned = consent::planned(&summary, &survey.obs.pr.body);
     let local = desk.place.local_head().unwrap_or_else(|| survey.obs.pr.head.clone());
     let step = rounds::would_do(&setup, &summary, &survey, &local);
+    let verifier = desk.verifier(cx)?;
+    let plans = consent::plans(resolve::draft_plans(&desk.ports(cx, None, &verifier), &setup, &mut summary)?);
+    rounds::plan(&setup, &mut summary, &survey);
+    let planned = consent::planned(&summary, &survey.obs.pr.body);
     let exit = crate::review::gate::status_code(&summary, &survey.reviewers);
+    let refused = may_run(desk).err().map(|why| format!("a run would not start: {} ({})", why.message, why.hint));
     if cx.global.json {
-        let more = view_of(desk, &summary, view::status(desk, &summary, &survey, None), None, &step, planned);
-        output::json(&view::envelope("run", exit, &summary, more));
+        let more = view_of(desk, &summary, view::status(desk, &summary, &survey, None), None, &step);
+        let mut more = RunView { planned, plans, ..more };
+        more.status.notes.extend(refused);
+        output::json(&view::envelope("run", (exit, view::next(desk, exit, &summary)), &summary, more));
         return Ok(exit);
     }
-    let mut text = consent::exact(&planned);
+    let mut text = consent::exact_plans(&plans) + &consent::exact(&planned);
     if planned.is_empty() {
         text.push_str("nothing would be posted now\n");
     }
@@ -127,6 +133,9 @@ fn dry_run(cx: &Context, desk: &Desk) -> Result<u8, Failure> {
         crate::review::step::editor_work(&summary).iter().map(|entry| entry.finding.id.to_string()).collect();
     if !work.is_empty() {
         text.push_str(&format!("then the editor gets {}\n", work.join(", ")));
+    }
+    if let Some(refused) = refused {
+        text.push_str(&format!("note: {refused}\n"));
     }
     output::shown(&text);
     Ok(exit)
@@ -138,28 +147,30 @@ fn view_of(
     status: crate::report::json::StatusView,
     reason: Option<crate::review::summary::StopReason>,
     why: &str,
-    planned: Vec<PlannedView>,
 ) -> RunView {
     RunView {
         status,
         stop_reason: reason,
         why: why.to_owned(),
         rounds: summary.rounds.iter().map(RoundView::of).collect(),
-        planned,
+        planned: Vec::new(),
+        plans: Vec::new(),
         summary: desk.store.path().to_string(),
     }
 }
 
-pub(super) fn print(cx: &Context, desk: &Desk, end: &RunEnd) {
+/// Tells how a run ended; returns the exit code.
+pub(super) fn print(cx: &Context, desk: &Desk, end: &RunEnd) -> u8 {
     cx.printer.rest();
-    let Some(survey) = &end.survey else { return };
+    let exit = cx.exit(end.exit);
+    let Some(survey) = &end.survey else { return exit };
     if cx.global.json {
         let status = view::status(desk, &end.summary, survey, None);
-        let more = view_of(desk, &end.summary, status, Some(end.reason), &end.why, Vec::new());
-        let mut answer = view::envelope("run", end.exit, &end.summary, more);
+        let more = view_of(desk, &end.summary, status, Some(end.reason), &end.why);
+        let mut answer = view::envelope("run", (exit, view::next(desk, exit, &end.summary)), &end.summary, more);
         answer.retry_after_s = end.retry_after_s;
         output::json(&answer);
-        return;
+        return exit;
     }
     let width = output::width();
     let mut text = table::findings(&end.summary, width);
@@ -170,4 +181,5 @@ pub(super) fn print(cx: &Context, desk: &Desk, end: &RunEnd) {
     text.push_str(&format!("{}\n", table::spent(&end.summary)));
     text.push_str(&format!("state: {}\n", desk.store.path()));
     output::shown(&text);
+    exit
 }

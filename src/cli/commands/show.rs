@@ -10,6 +10,8 @@ use crate::engine::rounds;
 use crate::engine::survey::Survey;
 use crate::report::table;
 use crate::review::brief::ThreadLine;
+use crate::review::classify::readable;
+use crate::review::gate;
 use crate::review::summary::{Entry, Finding, Move};
 
 #[derive(Serialize)]
@@ -36,7 +38,8 @@ pub(super) fn run(cx: &Context, args: &IdArgs) -> Result<u8, Failure> {
         history: entry.history.clone(),
     };
     if cx.global.json {
-        output::json(&view::envelope("show", 0, &summary, more));
+        let next = view::next(&desk, gate::status_code(&summary, &survey.reviewers), &summary);
+        output::json(&view::envelope("show", (0, next), &summary, more));
     } else {
         output::shown(&text(entry, &more, &survey));
     }
@@ -61,10 +64,11 @@ fn text(entry: &Entry, view: &ShowView, survey: &Survey) -> String {
     if !finding.why.is_empty() {
         out.push_str(&format!("{}\n", finding.why));
     }
-    out.push_str(&section("What was said", &view.body));
+    out.push_str(&section("What was said", &readable(&view.body)));
     out.push_str(&section(&format!("Code at {}", survey.obs.pr.head.short()), &view.code));
     out.push_str(&section("The hunk as the reviewer saw it", &view.hunk));
-    let thread: Vec<String> = view.thread.iter().map(|line| format!("{}: {}", line.author, line.text)).collect();
+    let thread: Vec<String> =
+        view.thread.iter().map(|line| format!("{}: {}", line.author, readable(&line.text))).collect();
     out.push_str(&section("Thread", &thread.join("\n")));
     let history: Vec<String> = view
         .history

@@ -22,14 +22,16 @@ pub(super) fn run(cx: &Context, args: &StatusArgs) -> Result<u8, Failure> {
         .map(|local| LocalHeads { local, remote: RemoteTip::NotAsked });
     let verdict = rounds::judge_gate(&setup, &summary, &survey, local.as_ref());
     let exit = gate::status_code(&summary, &survey.reviewers);
+    let next = view::next(&desk, exit, &summary);
     if cx.global.json {
-        let mut answer =
-            view::envelope("status", exit, &summary, view::status(&desk, &summary, &survey, Some(verdict)));
+        let mut more = view::status(&desk, &summary, &survey, Some(verdict));
+        more.notes.extend(view::unposted(&desk, &summary, &survey));
+        let mut answer = view::envelope("status", (exit, next), &summary, more);
         answer.retry_after_s = (exit == 12).then(|| desk.settings.poll_max.as_secs().max(1));
         output::json(&answer);
     } else {
         view::print(&desk, &summary, &survey, Some(&verdict));
-        output::stdout(&format!("next: {}\n", view::next(exit, &summary)));
+        output::stdout(&format!("next: {next}\n"));
     }
     Ok(exit)
 }

@@ -77,12 +77,11 @@ fn finish(
         desk.store.save(&held, &summary)?;
         let request = RunRequest { more: ROUNDS, until_ready: false, wait: Some(Duration::ZERO) };
         let ended = rounds::run_on(ports, setup, request, held, end.survey.obs.clone(), Some(end.fixes))?;
-        run::print(cx, desk, &ended);
-        return Ok(ended.exit);
+        return Ok(run::print(cx, desk, &ended));
     }
     let exit = gate::status_code(&summary, &end.survey.reviewers);
     output::shown(&table::findings(&summary, output::width()));
-    output::stdout(&format!("next: {}\n", view::next(exit, &summary)));
+    output::stdout(&format!("next: {}\n", view::next(desk, exit, &summary)));
     Ok(exit)
 }
 

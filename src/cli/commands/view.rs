@@ -2,6 +2,7 @@
 
 use crate::cli::look::Desk;
 use crate::cli::output;
+use crate::engine::rounds;
 use crate::engine::survey::Survey;
 use crate::report::json::{Counts, Envelope, PrView, ReviewerView, SCHEMA_VERSION, StatusView, UsedView};
 use crate::report::table;
@@ -30,6 +31,28 @@ pub(super) fn notes(desk: &Desk, survey: &Survey) -> Vec<String> {
     notes
 }
 
+/// Says what is settled and not shown on the pull request yet, and what that still claims and holds no more: only
+/// `resolve` and `run` post.
+pub(super) fn unposted(desk: &Desk, summary: &Summary, survey: &Survey) -> Vec<String> {
+    let owed = rounds::unposted(&desk.setup(None), summary, survey);
+    let mut notes = Vec::new();
+    if !owed.settled.is_empty() {
+        let ids: Vec<String> = owed.settled.iter().map(ToString::to_string).collect();
+        let how = if runs(desk) { "`pushback resolve` or `pushback run`" } else { "`pushback resolve`" };
+        notes.push(format!(
+            "{}: settled, and not shown on the pull request yet; the next {how} posts it",
+            ids.join(", ")
+        ));
+    }
+    if owed.outdated > 0 {
+        notes.push(format!(
+            "our block in the description has {} line(s) that hold no more; the next `pushback resolve` or `pushback run` renews it",
+            owed.outdated
+        ));
+    }
+    notes
+}
+
 /// Builds the common part.
 pub(super) fn status(desk: &Desk, summary: &Summary, survey: &Survey, gate: Option<Gate>) -> StatusView {
     StatusView {
@@ -45,7 +68,7 @@ pub(super) fn status(desk: &Desk, summary: &Summary, survey: &Survey, gate: Opti
 /// Wraps an answer.
 pub(super) fn envelope<T: serde::Serialize>(
     command: &'static str,
-    exit: u8,
+    (exit, next): (u8, String),
     summary: &Summary,
     more: T,
 ) -> Envelope<T> {
@@ -54,19 +77,26 @@ pub(super) fn envelope<T: serde::Serialize>(
         command,
         exit,
         pr: Some(PrView::of(summary)),
-        next: next(exit, summary),
+        next,
         retry_after_s: None,
         error: None,
         more,
     }
 }
 
-/// Returns the one command to run next.
-pub(super) fn next(exit: u8, summary: &Summary) -> String {
+/// Tells whether `run` would start here: it has something that proves a fix.
+pub(super) fn runs(desk: &Desk) -> bool {
+    desk.settings.policy.has_verify || desk.settings.policy.verify_none
+}
+
+/// Returns the one command to run next. `run` is not named where it would refuse to start.
+pub(super) fn next(desk: &Desk, exit: u8, summary: &Summary) -> String {
     let first = summary.open_blocking().next().map(|entry| entry.finding.id);
     match (exit, first) {
         (0, _) => "pushback gate".to_owned(),
+        (10 | 11 | 13, _) if !runs(desk) => "pushback init".to_owned(),
         (10 | 11 | 13, _) => "pushback run".to_owned(),
+        (12, _) if !runs(desk) => "pushback gate --wait 30m".to_owned(),
         (12, _) => "pushback run --wait 30m".to_owned(),
         (14, _) if summary.comments.values().any(|entry| entry.finding.needs_person) => "pushback triage".to_owned(),
         (14, Some(id)) => format!("pushback show {id}"),
@@ -90,7 +120,7 @@ pub(super) fn print(desk: &Desk, summary: &Summary, survey: &Survey, gate: Optio
     if !summary.rounds.is_empty() {
         text.push_str(&format!("\n{}\n", table::spent(summary)));
     }
-    for note in notes(desk, survey) {
+    for note in notes(desk, survey).iter().chain(&unposted(desk, summary, survey)) {
         text.push_str(&format!("\nnote: {note}"));
     }
     text.push('\n');

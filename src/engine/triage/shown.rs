@@ -1,11 +1,13 @@
 //! What a sitting shows beside the cards: the line above the list, all of one finding, everything that would be written.
 
+use crate::engine::resolve::Drafted;
 use crate::engine::survey::Survey;
 use crate::review::brief::Around;
+use crate::review::classify::readable;
+use crate::review::description;
 use crate::review::ids::FindingId;
 use crate::review::summary::{Entry, OutboxItem, Summary, WriteKind, WriteState};
 use crate::review::triage::Outcome;
-use crate::review::{description, followup};
 
 pub(super) fn head(summary: &Summary, survey: &Survey, notes: &[String]) -> String {
     let counts = summary.counts();
@@ -44,9 +46,10 @@ pub(super) fn tried(summary: &Summary, entry: &Entry) -> Vec<String> {
 
 /// Everything that is known of a finding.
 pub(super) fn whole(entry: &Entry, around: &Around, tried: &[String]) -> String {
-    let thread: Vec<String> = around.thread.iter().map(|line| format!("{}: {}", line.author, line.text)).collect();
+    let thread: Vec<String> =
+        around.thread.iter().map(|line| format!("{}: {}", line.author, readable(&line.text))).collect();
     let parts = [
-        ("What was said", entry.text.clone()),
+        ("What was said", readable(&entry.text)),
         ("Code now", around.code.clone()),
         ("The hunk as the reviewer saw it", around.hunk.clone()),
         ("Thread", thread.join("\n")),
@@ -60,19 +63,23 @@ pub(super) fn whole(entry: &Entry, around: &Around, tried: &[String]) -> String 
 }
 
 /// Everything that would be written, word for word.
-pub(super) fn exact(summary: &Summary, body: &str, outcome: &Outcome) -> String {
-    let mut text = String::new();
-    for item in summary.outbox.iter().filter(|item| item.state == WriteState::Planned) {
-        let ids: Vec<String> = item.findings.iter().map(ToString::to_string).collect();
-        text.push_str(&format!("== {} {}\n{}\n\n", item.kind.as_str(), ids.join(", "), words(summary, item, body)));
-    }
+pub(super) fn exact(summary: &Summary, body: &str, outcome: &Outcome, plans: &[Drafted]) -> String {
     let ids = |ids: &[FindingId]| ids.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    let mut text = String::new();
+    for plan in plans {
+        let text_of = plan.text.trim_end();
+        text.push_str(&format!(
+            "== write and commit {} for {}; then link it\n{text_of}\n\n",
+            plan.path,
+            ids(&plan.ids)
+        ));
+    }
+    for item in summary.outbox.iter().filter(|item| item.state == WriteState::Planned) {
+        let (kind, words) = (item.kind.as_str(), words(summary, item, body));
+        text.push_str(&format!("== {kind} {}\n{words}\n\n", ids(&item.findings)));
+    }
     if !outcome.fixes.is_empty() {
         text.push_str(&format!("== start the editor on {}; its commit is verified and pushed\n", ids(&outcome.fixes)));
-    }
-    let plans = followup::unwritten(summary);
-    if !plans.is_empty() {
-        text.push_str(&format!("== write and commit the follow-up plan of {}; then link it\n", ids(&plans)));
     }
     if text.is_empty() {
         text.push_str("nothing would be written\n");

@@ -9,6 +9,7 @@ mod offline;
 mod page;
 mod pattern;
 mod people;
+mod readable;
 mod reviewer;
 pub mod rules;
 mod sections;
@@ -23,6 +24,7 @@ pub use clean::plain;
 pub use compile::{BadRule, Rules};
 pub use found::classify;
 pub use offline::classify_stream;
+pub use readable::readable;
 pub use reviewer::Reviewer;
 pub use signals::{CheckText, check_signals, reaction_signal};
 

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::review::comment::Channel;
 use crate::review::decision::Verb;
 use crate::review::description::{self, BlockReading};
+use crate::review::disarm::{clean, disarm};
 use crate::review::ids::FindingId;
 use crate::review::marker::key;
 use crate::review::note::{Note, ReplyVerdict, Standing};
@@ -12,6 +13,7 @@ use crate::review::observation::Observation;
 use crate::review::severity::Severity;
 use crate::review::status::Status;
 use crate::review::summary::{Entry, OutboxItem, Proof, Summary, Target, WriteKind, WriteState};
+use crate::review::words;
 
 use super::{Receipt, keys, new_item, receipts};
 
@@ -188,11 +190,13 @@ fn settle_all(summary: &mut Summary, obs: &Observation, notes: &[Note], seen: &[
     };
     let listed = |key: &str| lines.get(key).is_some_and(|text| !text.is_empty());
     let first = by_key(seen);
+    let other = heed_threads(summary, obs, &first);
     let round = summary.round;
     let moves: Vec<(FindingId, Status, Proof)> = summary
         .comments
         .values()
         .filter(|entry| entry.finding.status == Status::Open && !entry.finding.needs_person)
+        .filter(|entry| !other.contains(&entry.finding.id))
         .filter_map(|entry| {
             let id = entry.finding.id;
             let Some(pending) = &entry.pending else {
@@ -226,6 +230,24 @@ fn settle_all(summary: &mut Summary, obs: &Observation, notes: &[Note], seen: &[
         };
         entry.settle(to, proof, why, obs.at, round);
     }
+}
+
+/// What stands in the thread is the argument: a text that was believed lost and came after all counts before the one that
+/// was to take its place, and the description follows it. Returns the findings whose description says something else.
+fn heed_threads(summary: &mut Summary, obs: &Observation, first: &BTreeMap<&str, &Receipt>) -> BTreeSet<FindingId> {
+    let mut other = BTreeSet::new();
+    for entry in summary.comments.values_mut().filter(|entry| entry.finding.status == Status::Open) {
+        let Some(pending) = entry.pending.as_mut().filter(|pending| pending.verb == Verb::Argue) else { continue };
+        let receipt = pending.key.as_deref().and_then(|key| first.get(key));
+        let Some(receipt) = receipt.filter(|receipt| receipt.channel == Channel::Inline) else { continue };
+        let said = obs.comments.iter().find(|c| (c.channel, c.id) == (receipt.channel, receipt.comment));
+        let Some(said) = said.and_then(|comment| words::argued_reason(&clean(&comment.body))) else { continue };
+        if said != pending.reason && said != disarm(&pending.reason) {
+            pending.reason = said;
+            other.insert(entry.finding.id);
+        }
+    }
+    other
 }
 
 /// Tells whether somebody who counts wrote in the thread after our answer and was not heard yet.

@@ -230,6 +230,26 @@ fn fc_39_a_claim_that_came_back_is_told_once() {
     assert!(scene.obs.pr.body.contains("#x9"), "the newest form");
 }
 
+#[test]
+fn fc_39_another_claim_at_the_place_of_a_settled_one_hides_no_reason() {
+    let mut related = argued("c9");
+    related.finding.previous = vec!["c1".parse().expect("id")];
+    related.finding.title = "Close the handle when the loop ends early".into();
+    related.text =
+        "The handle stays open when the loop is left by `break`, and a long run then has no handles left.".into();
+    let mut scene = Scene::new(vec![argued("c1"), related.clone()]);
+    scene.summary.comments.remove(&related.finding.id);
+    scene.run();
+    scene.summary.comments.insert(related.finding.id, related);
+    scene.run();
+    assert_eq!((scene.status("c1"), scene.status("c9")), (Status::Argued, Status::Argued));
+    let body = scene.obs.pr.body.clone();
+    assert!(body.matches("Left as it is").count() == 2 && body.contains("#x1") && body.contains("#x9"), "{body}");
+    let required: Vec<String> =
+        crate::review::description::required(&scene.summary).into_iter().map(|(id, _)| id.to_string()).collect();
+    assert_eq!(required, ["c1", "c9"], "the gate asks for both");
+}
+
 fn commanded(comment: u64, said: &str, refused: Option<&str>) -> CommandRecord {
     CommandRecord {
         comment,
@@ -376,6 +396,31 @@ fn fm_16_an_unclear_post_that_is_not_there_is_posted_again() {
     assert_ne!(next(&scene.summary).map(|i| i.key.clone()), Some(item.key), "first it is looked for");
     scene.run();
     assert_eq!((scene.posted, scene.status("c1")), (1, Status::Argued));
+}
+
+#[test]
+fn r24_a_reply_that_was_believed_lost_is_the_argument_once_it_shows() {
+    let mut scene = Scene::new(vec![argued("c1")]);
+    scene.look();
+    let item = next(&scene.summary).cloned().expect("planned");
+    before_write(&mut scene.summary, &item.key);
+    after_write(&mut scene.summary, &item.key, &Written::Unclear("502".into()));
+    scene.look();
+    // Not seen, so it is answered anew, with other words under the same key; then the first reply shows.
+    drop_item(&mut scene.summary, &item.key, "it was answered anew");
+    let id = "c1".parse().expect("id");
+    let anew = sample::pending(Verb::Argue, "`parse` has one caller, and that one looks first");
+    scene.summary.comments.get_mut(&id).expect("an entry").pending = Some(anew);
+    scene.look();
+    scene.take(&item);
+    scene.run();
+    assert_eq!((scene.posted, scene.status("c1")), (1, Status::Argued));
+    assert!(scene.texts()[0].contains("checked input"), "{:?}", scene.texts());
+    let body = &scene.obs.pr.body;
+    assert!(
+        body.contains("checked input") && !body.contains("one caller"),
+        "thread and description say one thing: {body}"
+    );
 }
 
 #[test]

@@ -154,7 +154,7 @@ impl After<'_> {
 
     fn work(&self) -> Result<String, Failure> {
         let place = self.place(self.cx)?;
-        let api = place::connect(&place, &self.cx.global, self.cx.clock.clone())?;
+        let api = place::connect(&place, &self.cx.global, self.cx.forge_clock.clone())?;
         let (meant, settings) = match self.pull(&place, &api)? {
             Next::Found(found) => found,
             Next::Ended(why) => return Ok(why),
@@ -179,6 +179,7 @@ impl After<'_> {
         Context {
             global,
             clock: Arc::clone(&self.cx.clock),
+            forge_clock: Arc::clone(&self.cx.forge_clock),
             signals: self.cx.signals.clone(),
             printer: Printer::new(Verbosity::Normal),
             depth,
