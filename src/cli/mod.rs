@@ -13,6 +13,7 @@ mod project;
 mod propose;
 mod starter;
 mod token;
+mod watched;
 
 use std::process::ExitCode;
 use std::sync::Arc;

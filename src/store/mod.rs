@@ -16,7 +16,7 @@ use jiff::Timestamp;
 use rustix::fs::OFlags;
 
 use atomic::{Durable, io, private_dir};
-pub use ledger::{Consent, consent, content_hash, give_consent, is_trusted, trust};
+pub use ledger::{Consent, consent, content_hash, give_consent, is_trusted, trust, trust_path};
 pub use lock::Holder;
 pub use pulls::{SeenPush, recall_pull, recall_pushes, remember_pull, remember_push, repo_cache};
 
