@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use super::drive::{Call, Dialect, Job};
+use super::probe::Needs;
 use super::transcript::{Transcript, by_status, by_words, count, event, text};
 use crate::ports::AgentOutcome;
 use crate::process::clean::one_line;
@@ -38,6 +39,10 @@ impl Dialect for Opencode {
             "DEEPSEEK_API_KEY",
             "XAI_API_KEY",
         ]
+    }
+
+    fn needs(&self) -> Needs {
+        Needs { ask: &["run", "--help"], words: &["--format", "--session", "--model"] }
     }
 
     fn call(&self, job: &Job<'_>) -> io::Result<Call> {

@@ -326,6 +326,10 @@ fn fc_40_every_end_of_aider() {
     check("500", "litellm.InternalServerError: boom\n", "overloaded");
     check("no network", "litellm.APIConnectionError: Connection error.\n", "overloaded");
     check("refusal", "litellm.ContentPolicyViolationError: no\n", "refused");
+    check("529", "litellm.APIError: APIError: OpenAIException - overloaded\n", "overloaded");
+    let empty = format!("Empty response received from LLM. Check your provider account?\n\n{spent}");
+    check("refusal without a word", &empty, "refused");
+    check("an empty answer, and a better one", &format!("{empty}Done.\n{spent}"), "completed");
     check("bad request", "litellm.BadRequestError: no such model\n", "crashed");
     check("a retry that worked", &format!("litellm.RateLimitError: wait\nOK.\n{spent}"), "completed");
     check("nothing", "Aider v0.86.2\n", "unparseable");
@@ -340,6 +344,23 @@ fn fc_40_every_end_of_aider() {
     let seen = read(&Aider, &format!("{spent}Tokens: 800 sent, 1,000 cache hit, 1M received.\n"));
     assert_eq!(seen.tokens, 1_200 + 50 + 800 + 1_000_000);
     assert!((seen.cost_usd - 0.03).abs() < 1e-9);
+}
+
+#[test]
+fn fc_57_a_question_that_nobody_answers_is_named() {
+    let check = |dialect: &dyn Dialect, stdout: &str, stderr: &str, asked: bool| {
+        for why in [Why::Silence, Why::Wall] {
+            let found = outcome(dialect, Run { why, code: None, signal: Some(15), stdout, stderr });
+            let AgentOutcome::TimedOut(why) = &found else { panic!("{found:?}") };
+            assert_eq!(why.contains("asked a question"), asked, "{why}");
+        }
+    };
+    check(&Codex, THREAD, "Allow command `git push`? [y/N]", true);
+    check(&Aider, "Run shell command? (Y)es/(N)o [Yes]: \n", "", true);
+    check(&Claude, "", "Do you want to proceed?\n", true);
+    check(&Opencode, "", "Permission required: bash\n", true);
+    check(&Codex, THREAD, "compiling (1/2)", false);
+    check(&Aider, "I changed what it may do.\n", "", false);
 }
 
 #[test]
