@@ -81,6 +81,10 @@ impl Dialect for Opencode {
                 let parts = ["input", "output", "reasoning", "cache/read", "cache/write"];
                 seen.tokens += parts.iter().map(|name| count(part, &format!("/tokens/{name}"))).sum::<u64>();
                 seen.cost_usd += part.get("cost").and_then(Value::as_f64).unwrap_or(0.0);
+                // An answer that broke off; it asks again, without end.
+                let broken = text(part, "/reason") == "unknown" && count(part, "/tokens/output") == 0;
+                let why = "its service breaks off its answers".to_owned();
+                seen.trouble = broken.then_some(AgentOutcome::Overloaded(why));
                 match text(part, "/reason") {
                     "stop" => seen.finished = true,
                     "content-filter" => seen.failure = Some(AgentOutcome::Refused("content filter".to_owned())),

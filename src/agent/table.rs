@@ -310,6 +310,13 @@ fn fc_40_every_end_of_opencode() {
     check("a failed tool is no denial", 0, &[&failed, stop], "unparseable");
     check("cut", 0, &[said], "unparseable");
     check("INT", 130, &[said], "crashed");
+    let broken = r#"{"type":"step_finish","part":{"reason":"unknown","tokens":{"input":0,"output":0}}}"#;
+    let late = |events: &[&str], wanted: &str| {
+        let text = opencode(events);
+        super::table::check(&Opencode, "our clock", Run { why: Why::Wall, ..exit(0, &text) }, wanted);
+    };
+    late(&[broken, broken], "overloaded");
+    late(&[broken, &stop.replace("\"stop\"", "\"tool-calls\"")], "timed out");
     let seen = read(&Opencode, &opencode(&[said, stop]));
     assert_eq!((seen.tokens, seen.session.as_deref()), (1000, Some("ses_1")));
     assert!((seen.cost_usd - 0.01).abs() < 1e-9);
