@@ -263,16 +263,18 @@ pub(crate) fn in_ci() -> bool {
     std::env::var_os("CI").is_some_and(|value| !value.is_empty())
 }
 
+fn named_file() -> Option<Utf8PathBuf> {
+    std::env::var("PUSHBACK_CONFIG").ok().filter(|text| !text.is_empty()).map(Utf8PathBuf::from)
+}
+
+/// Returns where the user's file is, or would be.
+pub(crate) fn user_path() -> Option<Utf8PathBuf> {
+    named_file().or_else(|| Some(config_home()?.join("pushback").join("config.toml")))
+}
+
 fn user_file() -> Result<Option<(Utf8PathBuf, String)>, Failure> {
-    let named = std::env::var("PUSHBACK_CONFIG").ok().filter(|text| !text.is_empty()).map(Utf8PathBuf::from);
-    let given = named.is_some();
-    let path = match named {
-        Some(path) => path,
-        None => match config_home() {
-            Some(home) => home.join("pushback").join("config.toml"),
-            None => return Ok(None),
-        },
-    };
+    let given = named_file().is_some();
+    let Some(path) = user_path() else { return Ok(None) };
     match std::fs::read_to_string(&path) {
         Ok(text) => Ok(Some((path, text))),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound && !given => Ok(None),
