@@ -10,7 +10,7 @@ const MOST: usize = 96;
 /// Words shorter than this stand everywhere.
 const SHORTEST: usize = 2;
 const LONGEST: usize = 24;
-/// Bits for runs of three bytes, then for runs of two.
+/// Bits for runs of three bytes, and for runs of two.
 const THREES: usize = 1 << 15;
 const TWOS: usize = 1 << 14;
 /// Runs of a word that are asked for.
@@ -19,14 +19,22 @@ const ASKED: usize = 8;
 /// The short runs of bytes that a page holds, ASCII in lower case; several runs share a bit.
 #[derive(Debug)]
 pub(super) struct Runs {
-    bits: Box<[u64]>,
+    threes: Box<[u64; THREES / 64]>,
+    twos: Box<[u64; TWOS / 64]>,
     /// True where case folds in a way that runs cannot tell.
     odd: bool,
 }
 
 /// The words of which a text that a pattern fits holds one, each as the bits of its runs. None: it needs no word.
 #[derive(Debug, Default)]
-pub(super) struct Needs(Box<[Box<[u16]>]>);
+pub(super) struct Needs(Box<[Box<[Run]>]>);
+
+/// A run of a word, as its bit among the runs of its length.
+#[derive(Debug)]
+enum Run {
+    Two(u16),
+    Three(u16),
+}
 
 fn lower(byte: u8) -> u32 {
     u32::from(byte.to_ascii_lowercase())
@@ -37,72 +45,67 @@ fn three(run: u32) -> usize {
 }
 
 fn two(run: u32) -> usize {
-    THREES + ((run & 0xffff).wrapping_mul(0x9e37_79b1) >> 18) as usize % TWOS
+    ((run & 0xffff).wrapping_mul(0x9e37_79b1) >> 18) as usize % TWOS
 }
 
 impl Runs {
     /// Looks at texts, of which every text that is asked about later is a part: lines may be cut, left out and joined,
     /// and written in their compatibility form, nothing else.
     pub(super) fn of<'t>(texts: impl Iterator<Item = &'t str>) -> Self {
-        let mut runs = Self { bits: vec![0; (THREES + TWOS) / 64].into_boxed_slice(), odd: false };
+        let mut runs = Self { threes: Box::new([0; THREES / 64]), twos: Box::new([0; TWOS / 64]), odd: false };
         for text in texts {
-            runs.take(text);
+            runs.take(text.as_bytes());
             if text.is_ascii() {
                 continue;
             }
             // These stand for `s` and `k` where case is ignored.
-            runs.odd |= text.contains(['\u{17f}', '\u{212a}']);
+            runs.odd |= text.contains("\u{17f}") || text.contains("\u{212a}");
             if is_nfkc_quick(text.chars().filter(|c| !c.is_ascii())) != IsNormalized::Yes {
-                runs.take(&text.chars().flat_map(folded).collect::<String>());
+                runs.take(text.chars().flat_map(folded).collect::<String>().as_bytes());
             }
         }
         runs
     }
 
-    fn take(&mut self, text: &str) {
-        let mut bytes = text.bytes();
-        let Some(first) = bytes.next() else { return };
-        let mut run = lower(first);
-        if let Some(second) = bytes.next() {
-            run = run << 8 | lower(second);
-            self.set(two(run));
-        }
+    fn take(&mut self, bytes: &[u8]) {
+        let mut run = 0;
         for byte in bytes {
-            run = run << 8 | lower(byte);
-            self.set(two(run));
-            self.set(three(run));
+            // The first two are runs with a NUL in them, which no word has.
+            run = run << 8 | lower(*byte);
+            set(&mut self.twos, two(run));
+            set(&mut self.threes, three(run));
         }
     }
 
-    fn set(&mut self, bit: usize) {
-        if let Some(bits) = self.bits.get_mut(bit / 64) {
-            *bits |= 1 << (bit % 64);
+    fn has(&self, run: &Run) -> bool {
+        match run {
+            Run::Two(bit) => self.twos[usize::from(*bit) / 64] & 1 << (bit % 64) != 0,
+            Run::Three(bit) => self.threes[usize::from(*bit) / 64] & 1 << (bit % 64) != 0,
         }
-    }
-
-    fn has(&self, bit: u16) -> bool {
-        self.bits.get(usize::from(bit) / 64).is_some_and(|bits| bits & 1 << (bit % 64) != 0)
     }
 
     /// Tells whether a pattern with these needs may fit; false is certain.
     pub(super) fn may(&self, needs: &Needs) -> bool {
-        self.odd || needs.0.is_empty() || needs.0.iter().any(|word| word.iter().all(|bit| self.has(*bit)))
+        self.odd || needs.0.is_empty() || needs.0.iter().any(|word| word.iter().all(|run| self.has(run)))
     }
+}
+
+fn set<const N: usize>(bits: &mut [u64; N], bit: usize) {
+    bits[bit / 64 % N] |= 1 << (bit % 64);
 }
 
 impl Needs {
     /// Finds out what a pattern needs.
     pub(super) fn of(pattern: &str) -> Self {
-        let bits = |word: &String| -> Box<[u16]> {
+        let runs = |word: &String| -> Box<[Run]> {
             let bytes = word.as_bytes();
             let run = |window: &[u8]| window.iter().fold(0, |run, byte| run << 8 | lower(*byte));
-            let bits = match bytes {
-                [_, _] => vec![two(run(bytes))],
-                _ => bytes.windows(3).take(ASKED).map(|window| three(run(window))).collect(),
-            };
-            bits.into_iter().filter_map(|bit| u16::try_from(bit).ok()).collect()
+            match bytes {
+                [_, _] => Box::new([Run::Two(two(run(bytes)) as u16)]),
+                _ => bytes.windows(3).take(ASKED).map(|window| Run::Three(three(run(window)) as u16)).collect(),
+            }
         };
-        Self(needed(pattern).iter().flatten().map(bits).collect())
+        Self(needed(pattern).iter().flatten().map(runs).collect())
     }
 }
 
