@@ -143,15 +143,16 @@ const used = new Map();
 function rest(x) {
   const label = `${x.method} ${x.path}`;
   const op = operation(x.method, x.path);
+  // Requests that a test made up are the test's business; so is the server's end that it brought about.
   const ours = (x.agent ?? "").startsWith("pushback");
   const fine = x.status < 400;
   if (!op) {
-    if (ours || fine) problem(`request: ${x.method} ${x.path.replace(/\d+/g, "N")} is not described`, label);
+    if (ours) problem(`request: ${x.method} ${x.path.replace(/\d+/g, "N")} is not described`, label);
     return;
   }
   const at = `${x.method} ${op.template}`;
   used.set(at, (used.get(at) ?? 0) + 1);
-  if (ours || fine) {
+  if (ours) {
     const parameters = [...op.shared, ...(op.of.parameters ?? [])].map(resolve).filter((p) => p.in === "query");
     for (const [name, value] of new URLSearchParams(x.query)) {
       const p = parameters.find((q) => q.name === name);
@@ -171,7 +172,7 @@ function rest(x) {
     } else if (x.body !== null) problem(`request: ${at}: takes no body`, label);
     else if (resolve(op.of.requestBody)?.required) problem(`request: ${at}: wants a body`, label);
   }
-  if (x.faults.length) return;
+  if (x.faults.length || x.status >= 500) return;
   const response = resolve(op.of.responses[x.status]);
   // Every operation may answer these.
   const common = [301, 304, 307, 401, 403, 404, 422, 429];
@@ -180,7 +181,8 @@ function rest(x) {
     return;
   }
   const schema = response.content?.["application/json"]?.schema;
-  if (!schema || x.answer === null || !(x.type ?? "").includes("json")) return;
+  const type = x.type ?? "";
+  if (!schema || x.answer === null || !type.includes("json") || type.includes(".raw")) return;
   for (const e of errors(schema, x.answer)) problem(`answer: ${at} ${x.status}: ${e}`, label);
   const before = compileUnpatched(schema);
   if (!before(x.answer)) neededPatch += 1;

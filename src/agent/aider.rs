@@ -11,6 +11,7 @@ use regex::Regex;
 
 use super::drive::{Call, Dialect, Job};
 use super::outcome::environment_failure;
+use super::probe::Needs;
 use super::transcript::{Transcript, by_words, found_in};
 use crate::ports::AgentOutcome;
 use crate::process::clean::{clean, one_line};
@@ -19,6 +20,9 @@ use crate::process::clean::{clean, one_line};
 const CHAT: &str = "chat.md";
 /// Begins the lines of its record that hold what it was told.
 const TOLD: &str = "####";
+
+/// What it says of a model that says nothing.
+const EMPTY: &str = "Empty response received from LLM";
 
 /// Most files that it is given at the start.
 const FILES: usize = 20;
@@ -56,6 +60,19 @@ impl Dialect for Aider {
             "XAI_API_KEY",
             "OLLAMA_API_BASE",
         ]
+    }
+
+    fn needs(&self) -> Needs {
+        Needs {
+            ask: &["--help"],
+            words: &[
+                "--message-file",
+                "--yes-always",
+                "--no-auto-commits",
+                "--no-dirty-commits",
+                "--no-suggest-shell-commands",
+            ],
+        }
     }
 
     fn call(&self, job: &Job<'_>) -> io::Result<Call> {
@@ -110,13 +127,21 @@ impl Dialect for Aider {
         let line = clean(line);
         let now = Timestamp::now();
         if let Some(spent) = SPENT.captures(&line) {
-            (seen.finished, seen.worked, seen.failure) = (true, true, None);
+            // It counts the tokens of an empty answer too.
+            let empty =
+                |failure: &AgentOutcome| matches!(failure, AgentOutcome::Refused(why) if why.starts_with(EMPTY));
+            seen.failure = seen.failure.take().filter(|failure| !seen.finished && empty(failure));
+            (seen.finished, seen.worked) = (true, true);
             seen.tokens += amount(&spent[1], &spent[2]) + amount(&spent[3], &spent[4]);
             seen.cost_usd = spent.get(5).and_then(|cost| cost.as_str().parse().ok()).unwrap_or(seen.cost_usd);
             return;
         }
         if line.starts_with("Applied edit to ") {
             (seen.edited, seen.worked) = (true, true);
+        }
+        if line.starts_with(EMPTY) {
+            seen.finished = false;
+            seen.failure = Some(AgentOutcome::Refused(one_line(&line, 200)));
         }
         if let Some(error) = ERROR.captures(&line) {
             let known = known(&error[1], error.get(2).map_or("", |why| why.as_str()), now);
@@ -174,6 +199,8 @@ fn known(kind: &str, why: &str, now: Timestamp) -> AgentOutcome {
             AgentOutcome::Overloaded(said)
         }
         "ContentPolicyViolationError" => AgentOutcome::Refused(said),
+        // An answer that it has no name for; it has tried again for a minute.
+        "APIError" | "APIResponseValidationError" => by_words(why, now).unwrap_or(AgentOutcome::Overloaded(said)),
         _ => by_words(why, now).unwrap_or(AgentOutcome::Crashed(said)),
     }
 }

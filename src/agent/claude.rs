@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::drive::{Call, Dialect, Job, Sums};
+use super::probe::Needs;
 use super::transcript::{Transcript, by_status, by_words, count, event, schema, text};
 use crate::ports::AgentOutcome;
 use crate::process::clean::one_line;
@@ -37,6 +38,20 @@ impl Dialect for Claude {
             "BASH_DEFAULT_TIMEOUT_MS",
             "BASH_MAX_TIMEOUT_MS",
         ]
+    }
+
+    fn needs(&self) -> Needs {
+        Needs {
+            ask: &["--help"],
+            words: &[
+                "--output-format",
+                "--permission-mode",
+                "acceptEdits",
+                "--strict-mcp-config",
+                "--allowedTools",
+                "--json-schema",
+            ],
+        }
     }
 
     fn call(&self, job: &Job<'_>) -> io::Result<Call> {

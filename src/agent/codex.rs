@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::drive::{Call, Dialect, Job, Sums};
+use super::probe::Needs;
 use super::transcript::{Transcript, by_words, count, event, schema, text};
 use crate::ports::AgentOutcome;
 use crate::process::clean::one_line;
@@ -35,6 +36,13 @@ impl Dialect for Codex {
 
     fn passes(&self) -> &'static [&'static str] {
         &["OPENAI_*", "CODEX_HOME", "CODEX_API_KEY"]
+    }
+
+    fn needs(&self) -> Needs {
+        Needs {
+            ask: &["exec", "--help"],
+            words: &["--json", "--skip-git-repo-check", "--sandbox", "workspace-write", "--output-schema"],
+        }
     }
 
     fn call(&self, job: &Job<'_>) -> io::Result<Call> {

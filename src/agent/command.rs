@@ -3,7 +3,7 @@
 use camino::Utf8Path;
 
 use super::launch::{Setup, not_started, ran};
-use super::outcome::{environment_failure, last_line};
+use super::outcome::{environment_failure, last_line, late};
 use crate::ports::{Agent, AgentOutcome, AgentReport, Brief, Reporter};
 use crate::process::clean::one_line;
 use crate::process::{Ended, ProcessError, Why};
@@ -62,19 +62,19 @@ impl Agent for CommandAgent {
 fn outcome(ended: &Ended, answered: bool, wall: u64) -> AgentOutcome {
     let said = said(&ended.stdout_path, &ended.stderr_path);
     let last = one_line(last_line(&said), 200);
-    let after = if last.is_empty() { String::new() } else { format!("; its last words: {last}") };
     match ended.why {
-        Why::Exit => exited(ended, &said, &after, answered),
+        Why::Exit => exited(ended, &said, &last, answered),
         Why::Quiet => AgentOutcome::Completed,
-        Why::Wall => AgentOutcome::TimedOut(format!("editor timed out after {wall} s{after}")),
-        Why::Silence => AgentOutcome::TimedOut(format!("editor said nothing for too long{after}")),
-        Why::FirstOutput => AgentOutcome::TimedOut("editor never said anything".to_owned()),
+        Why::Wall => late(&format!("editor timed out after {wall} s"), &last),
+        Why::Silence => late("editor said nothing for too long", &last),
+        Why::FirstOutput => late("editor never said anything", ""),
         Why::Interrupted | Why::Lifeline => AgentOutcome::Cancelled,
     }
 }
 
-fn exited(ended: &Ended, said: &str, after: &str, answered: bool) -> AgentOutcome {
+fn exited(ended: &Ended, said: &str, last: &str, answered: bool) -> AgentOutcome {
     let now = jiff::Timestamp::now();
+    let after = if last.is_empty() { String::new() } else { format!("; its last words: {last}") };
     match (ended.code, ended.signal) {
         // A program that answered has worked, whatever it says about limits.
         (Some(0), _) if answered => AgentOutcome::Completed,

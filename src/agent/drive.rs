@@ -10,6 +10,7 @@ use std::time::Duration;
 use camino::Utf8Path;
 
 use super::launch::{Setup, not_started, ran};
+use super::probe::{self, Needs};
 use super::session::{self, Session};
 use super::transcript::{Answered, Facts, Transcript, each_line, judge};
 use crate::ports::{Agent, AgentOutcome, AgentReport, Brief, Event, Reporter};
@@ -53,6 +54,8 @@ pub(super) trait Dialect {
     fn name(&self) -> &'static str;
     /// Variables of ours that it gets; `*` at the end stands for any ending.
     fn passes(&self) -> &'static [&'static str];
+    /// What its help has to name, so that it runs unattended.
+    fn needs(&self) -> Needs;
     /// Builds the call.
     fn call(&self, job: &Job<'_>) -> io::Result<Call>;
     /// Takes a line of its output.
@@ -140,6 +143,9 @@ impl<D: Dialect> Driven<D> {
             Ok(spec) => spec,
             Err(why) => return failed(AgentOutcome::Missing(why)),
         };
+        if let Some(why) = self.lacks(&spec) {
+            return failed(AgentOutcome::Missing(why));
+        }
         let money = brief.cost_left.filter(|_| self.dialect.prices());
         let doing = |line: &str| self.dialect.doing(line);
         let ended = match self.setup.run(self.dialect.name(), &spec, money, reporter, &doing) {
@@ -153,6 +159,15 @@ impl<D: Dialect> Driven<D> {
             }
         };
         self.read(brief, &spec, &ended, session)
+    }
+
+    /// Says which option of an unattended run the program does not have (FC-57).
+    fn lacks(&self, spec: &Spec) -> Option<String> {
+        let name = self.dialect.name();
+        let missing = probe::missing(&self.setup, name, spec, self.dialect.needs());
+        let why = "without which it cannot work unattended";
+        (!missing.is_empty())
+            .then(|| format!("{} does not know {}, {why}: update it", spec.program, missing.join(", ")))
     }
 
     fn spec(&self, brief: &Brief, session: Option<&str>) -> Result<Spec, String> {

@@ -104,6 +104,9 @@ impl Setup {
             }
         };
         let ended = self.supervisor.run(spec, &mut say, &*self.stop);
+        if let Some(words) = ended.as_ref().ok().and_then(best_effort) {
+            reporter.tell(Event::Line(words.to_owned()));
+        }
         let answers = spec.env.iter().filter(|(name, _)| name == "PUSHBACK_DECISIONS");
         let answers = answers.map(|(_, path)| Utf8PathBuf::from(path));
         for path in files_in(&spec.log_dir).into_iter().chain(answers) {
@@ -118,6 +121,12 @@ impl Setup {
         let all = self.secrets.iter().map(|secret| secret.expose_secret().to_owned());
         all.filter(|secret| !secret.is_empty()).collect()
     }
+}
+
+/// What has to be said where not every process of a run can be found.
+fn best_effort(ended: &Ended) -> Option<&'static str> {
+    let words = "this system does not tell every process that the editor started: what it left behind was ended as far as it was found";
+    (!ended.thorough).then_some(words)
 }
 
 /// Everything that was written down of a run, the editor's own records too.
@@ -141,5 +150,30 @@ pub(super) fn ran(outcome: AgentOutcome, ended: &Ended) -> AgentReport {
         swept: ended.swept,
         swept_clean: ended.clean,
         log: Some(ended.stdout_path.clone()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::process::Why;
+
+    #[test]
+    fn fm_28_a_sweep_that_is_best_effort_says_so() {
+        let ended = |thorough| Ended {
+            why: Why::Exit,
+            code: Some(0),
+            signal: None,
+            swept: 0,
+            clean: true,
+            thorough,
+            cut: 0,
+            stored: true,
+            stdout_path: "/o".into(),
+            stderr_path: "/e".into(),
+            seconds: 1.0,
+        };
+        assert!(best_effort(&ended(false)).is_some_and(|words| words.contains("as far as it was found")));
+        assert_eq!(best_effort(&ended(true)), None);
     }
 }

@@ -9,6 +9,7 @@ mod drive;
 mod launch;
 mod opencode;
 mod outcome;
+mod probe;
 pub mod prompt;
 mod session;
 #[cfg(test)]

@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use super::drive::{Call, Dialect, Job};
+use super::probe::Needs;
 use super::transcript::{Transcript, by_status, by_words, count, event, text};
 use crate::ports::AgentOutcome;
 use crate::process::clean::one_line;
@@ -38,6 +39,10 @@ impl Dialect for Opencode {
             "DEEPSEEK_API_KEY",
             "XAI_API_KEY",
         ]
+    }
+
+    fn needs(&self) -> Needs {
+        Needs { ask: &["run", "--help"], words: &["--format", "--session", "--model"] }
     }
 
     fn call(&self, job: &Job<'_>) -> io::Result<Call> {
@@ -76,6 +81,10 @@ impl Dialect for Opencode {
                 let parts = ["input", "output", "reasoning", "cache/read", "cache/write"];
                 seen.tokens += parts.iter().map(|name| count(part, &format!("/tokens/{name}"))).sum::<u64>();
                 seen.cost_usd += part.get("cost").and_then(Value::as_f64).unwrap_or(0.0);
+                // An answer that broke off; it asks again, without end.
+                let broken = text(part, "/reason") == "unknown" && count(part, "/tokens/output") == 0;
+                let why = "its service breaks off its answers".to_owned();
+                seen.trouble = broken.then_some(AgentOutcome::Overloaded(why));
                 match text(part, "/reason") {
                     "stop" => seen.finished = true,
                     "content-filter" => seen.failure = Some(AgentOutcome::Refused("content filter".to_owned())),

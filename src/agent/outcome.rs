@@ -73,6 +73,27 @@ static AT: LazyLock<Regex> = LazyLock::new(|| {
         .expect("a constant pattern")
 });
 
+/// A question that waits for somebody at a terminal.
+static ASKS: LazyLock<Regex> = LazyLock::new(|| {
+    #[expect(clippy::expect_used, reason = "a constant pattern")]
+    Regex::new(r"(?i)[(\[]y(?:es)?\)?(?:es)?/\(?n|\b(?:allow|approve|permit|trust|proceed|continue)\b[^.!]*\?\s*$|\bpermission (?:required|needed|requested)\b|\b(?:waiting for|requires?) (?:your )?(?:approval|permission|confirmation)\b")
+        .expect("a constant pattern")
+});
+
+/// Says why a clock ended a run; a question as its last words is the likely reason (FC-57).
+pub(super) fn late(why: &str, last: &str) -> AgentOutcome {
+    let last = one_line(last, 200);
+    AgentOutcome::TimedOut(if last.is_empty() {
+        why.to_owned()
+    } else if ASKS.is_match(&last) {
+        format!(
+            "{why}: it asked a question, and nobody answers here: {last}; allow that in its own settings, or in `agent.command`"
+        )
+    } else {
+        format!("{why}; its last words: {last}")
+    })
+}
+
 /// Returns the environment failure that the last lines of a text speak of.
 pub fn environment_failure(text: &str, now: Timestamp) -> Option<AgentOutcome> {
     let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();

@@ -310,6 +310,13 @@ fn fc_40_every_end_of_opencode() {
     check("a failed tool is no denial", 0, &[&failed, stop], "unparseable");
     check("cut", 0, &[said], "unparseable");
     check("INT", 130, &[said], "crashed");
+    let broken = r#"{"type":"step_finish","part":{"reason":"unknown","tokens":{"input":0,"output":0}}}"#;
+    let late = |events: &[&str], wanted: &str| {
+        let text = opencode(events);
+        super::table::check(&Opencode, "our clock", Run { why: Why::Wall, ..exit(0, &text) }, wanted);
+    };
+    late(&[broken, broken], "overloaded");
+    late(&[broken, &stop.replace("\"stop\"", "\"tool-calls\"")], "timed out");
     let seen = read(&Opencode, &opencode(&[said, stop]));
     assert_eq!((seen.tokens, seen.session.as_deref()), (1000, Some("ses_1")));
     assert!((seen.cost_usd - 0.01).abs() < 1e-9);
@@ -326,6 +333,10 @@ fn fc_40_every_end_of_aider() {
     check("500", "litellm.InternalServerError: boom\n", "overloaded");
     check("no network", "litellm.APIConnectionError: Connection error.\n", "overloaded");
     check("refusal", "litellm.ContentPolicyViolationError: no\n", "refused");
+    check("529", "litellm.APIError: APIError: OpenAIException - overloaded\n", "overloaded");
+    let empty = format!("Empty response received from LLM. Check your provider account?\n\n{spent}");
+    check("refusal without a word", &empty, "refused");
+    check("an empty answer, and a better one", &format!("{empty}Done.\n{spent}"), "completed");
     check("bad request", "litellm.BadRequestError: no such model\n", "crashed");
     check("a retry that worked", &format!("litellm.RateLimitError: wait\nOK.\n{spent}"), "completed");
     check("nothing", "Aider v0.86.2\n", "unparseable");
@@ -340,6 +351,23 @@ fn fc_40_every_end_of_aider() {
     let seen = read(&Aider, &format!("{spent}Tokens: 800 sent, 1,000 cache hit, 1M received.\n"));
     assert_eq!(seen.tokens, 1_200 + 50 + 800 + 1_000_000);
     assert!((seen.cost_usd - 0.03).abs() < 1e-9);
+}
+
+#[test]
+fn fc_57_a_question_that_nobody_answers_is_named() {
+    let check = |dialect: &dyn Dialect, stdout: &str, stderr: &str, asked: bool| {
+        for why in [Why::Silence, Why::Wall] {
+            let found = outcome(dialect, Run { why, code: None, signal: Some(15), stdout, stderr });
+            let AgentOutcome::TimedOut(why) = &found else { panic!("{found:?}") };
+            assert_eq!(why.contains("asked a question"), asked, "{why}");
+        }
+    };
+    check(&Codex, THREAD, "Allow command `git push`? [y/N]", true);
+    check(&Aider, "Run shell command? (Y)es/(N)o [Yes]: \n", "", true);
+    check(&Claude, "", "Do you want to proceed?\n", true);
+    check(&Opencode, "", "Permission required: bash\n", true);
+    check(&Codex, THREAD, "compiling (1/2)", false);
+    check(&Aider, "I changed what it may do.\n", "", false);
 }
 
 #[test]

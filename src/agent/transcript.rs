@@ -9,7 +9,7 @@ use camino::Utf8Path;
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
-use super::outcome::{environment_failure, last_line};
+use super::outcome::{environment_failure, last_line, late};
 use crate::ports::AgentOutcome;
 use crate::process::clean::one_line;
 use crate::process::{Ended, Why};
@@ -183,19 +183,20 @@ pub(super) struct Facts<'a> {
 
 /// Tells how a run ended.
 pub(super) fn judge(seen: &Transcript, facts: &Facts<'_>) -> AgentOutcome {
-    let after = match one_line(last_line(if seen.text.is_empty() { facts.stderr } else { &seen.text }), 200) {
+    let last = last_line(if seen.text.is_empty() { facts.stderr } else { &seen.text });
+    let after = match one_line(last, 200) {
         last if last.is_empty() => String::new(),
         last => format!("; its last words: {last}"),
     };
-    let late = |why: String| match (&seen.failure, &seen.trouble) {
+    let late = |why: &str| match (&seen.failure, &seen.trouble) {
         (Some(known), _) | (None, Some(known)) if known.environment() => known.clone(),
-        _ => AgentOutcome::TimedOut(why),
+        _ => late(why, last),
     };
     match facts.ended.why {
         Why::Exit | Why::Quiet => exited(seen, facts, &after),
-        Why::Wall => late(format!("editor timed out after {} s{after}", facts.wall)),
-        Why::Silence => late(format!("editor said nothing for too long{after}")),
-        Why::FirstOutput => late("editor never said anything".to_owned()),
+        Why::Wall => late(&format!("editor timed out after {} s", facts.wall)),
+        Why::Silence => late("editor said nothing for too long"),
+        Why::FirstOutput => late("editor never said anything"),
         Why::Interrupted | Why::Lifeline => AgentOutcome::Cancelled,
     }
 }

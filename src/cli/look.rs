@@ -1,5 +1,6 @@
 //! Builds adapters and settings for a pull request: the one place where rings meet.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -26,6 +27,7 @@ use crate::review::guard::Guard;
 use crate::review::ids::{PrRef, RepoPath, RepoSlug, Sha};
 use crate::review::observation::Observation;
 use crate::review::summary::Summary;
+use crate::review::trust::Reader;
 use crate::store::{self, FileStore};
 use crate::verify::Commands;
 
@@ -172,6 +174,7 @@ fn read(cx: &Context, place: &Place, api: &Arc<Api>) -> Result<(Meant, Observati
         let obs = scope.spawn(|| observe(&meant));
         let found = (!checked).then(|| scope.spawn(|| place::find(&question, api)));
         scope.spawn(|| place.tree.ask_ahead(&place.remote));
+        scope.spawn(|| rehearse(api, &host, &meant));
         let file = api.contents(&meant.slug, CONFIG_FILE, None);
         let force = file.map_err(Failure::from).and_then(|file| Force::new(place, file.as_deref()));
         let joined = |handle: Result<Result<Observation, Failure>, _>| handle.unwrap_or_else(|_| Err(broken()));
@@ -187,6 +190,15 @@ fn read(cx: &Context, place: &Place, api: &Arc<Api>) -> Result<(Meant, Observati
         Some(Ok(_)) | None => {}
     }
     Ok((meant, obs?, force?))
+}
+
+/// Reads the built-in rules and runs them over what is known, so that they are compiled when the forge answers.
+fn rehearse(api: &Arc<Api>, host: &str, meant: &Meant) {
+    let pr = PrRef { host: host.to_owned(), slug: meant.slug.clone(), number: meant.number };
+    let Ok(rules) = rules::in_force(&[], &BTreeMap::new()) else { return };
+    for comment in Github::new(api.clone(), pr, Duration::ZERO).known_comments() {
+        let _ = Reader::classify(&rules, &comment, false);
+    }
 }
 
 /// A pull request that is not there and a repository that is hidden answer alike: only the repository tells them apart.
@@ -251,16 +263,18 @@ pub(crate) fn in_ci() -> bool {
     std::env::var_os("CI").is_some_and(|value| !value.is_empty())
 }
 
+fn named_file() -> Option<Utf8PathBuf> {
+    std::env::var("PUSHBACK_CONFIG").ok().filter(|text| !text.is_empty()).map(Utf8PathBuf::from)
+}
+
+/// Returns where the user's file is, or would be.
+pub(crate) fn user_path() -> Option<Utf8PathBuf> {
+    named_file().or_else(|| Some(config_home()?.join("pushback").join("config.toml")))
+}
+
 fn user_file() -> Result<Option<(Utf8PathBuf, String)>, Failure> {
-    let named = std::env::var("PUSHBACK_CONFIG").ok().filter(|text| !text.is_empty()).map(Utf8PathBuf::from);
-    let given = named.is_some();
-    let path = match named {
-        Some(path) => path,
-        None => match config_home() {
-            Some(home) => home.join("pushback").join("config.toml"),
-            None => return Ok(None),
-        },
-    };
+    let given = named_file().is_some();
+    let Some(path) = user_path() else { return Ok(None) };
     match std::fs::read_to_string(&path) {
         Ok(text) => Ok(Some((path, text))),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound && !given => Ok(None),
@@ -416,10 +430,10 @@ impl Desk {
         Ok(agent::editor(name, setup))
     }
 
-    /// Loads state without the lock; what is not there is rebuilt in memory.
-    pub(crate) fn summary(&self, ports: &Ports<'_>, setup: &Setup<'_>) -> Result<Summary, Failure> {
-        Ok(match self.store.load(None)? {
-            Loaded::Known(summary) => *summary,
+    /// Returns state that was loaded; what is not there is rebuilt in memory.
+    fn known_or_rebuilt(&self, loaded: &Loaded, ports: &Ports<'_>, setup: &Setup<'_>) -> Result<Summary, Failure> {
+        Ok(match loaded {
+            Loaded::Known(summary) => Summary::clone(summary),
             Loaded::Absent | Loaded::Bad { .. } => rounds::rebuilt(ports, setup, &self.obs)?,
         })
     }
@@ -452,10 +466,15 @@ pub(crate) fn look(cx: &Context, desk: &Desk) -> Result<(Summary, Survey), Failu
     let ports = desk.ports(cx, None, &verifier);
     let setup = desk.setup(None);
     let before = desk.store.load(None)?;
-    let mut summary = desk.summary(&ports, &setup)?;
+    let mut summary = desk.known_or_rebuilt(&before, &ports, &setup)?;
     let survey = survey::digest(&ports, &setup, &mut summary, desk.obs.clone(), cx.depth)?;
-    let may_save = !cx.global.dry_run && !matches!(before, Loaded::Bad { .. });
-    if may_save
+    let changed = match &before {
+        Loaded::Known(known) => **known != summary,
+        Loaded::Absent => true,
+        Loaded::Bad { .. } => false,
+    };
+    if changed
+        && !cx.global.dry_run
         && let Ok(held) = desk.store.lock()
         && desk.store.load(Some(&held))? == before
     {

@@ -15,6 +15,7 @@ mod starter;
 mod token;
 mod typed;
 mod waits;
+mod watched;
 
 use std::process::ExitCode;
 use std::sync::Arc;

@@ -10,7 +10,7 @@ use super::token;
 use crate::git::GitWorktree;
 use crate::git::discover::{Discovered, Head, PushTarget, Remote};
 use crate::github::{self, Api, Bounds, Candidate, Connection};
-use crate::ports::Clock;
+use crate::ports::{Clock, GitError};
 use crate::review::ids::{PrNumber, RepoSlug};
 use crate::review::observation::PrState;
 use crate::store;
@@ -103,8 +103,12 @@ impl Place {
 
 /// Opens the worktree of the given folder.
 pub(crate) fn worktree(global: &Global) -> Result<GitWorktree, Failure> {
+    opened(global, GitWorktree::open)
+}
+
+fn opened<T>(global: &Global, open: impl Fn(&Utf8Path) -> Result<T, GitError>) -> Result<T, Failure> {
     let dir = global.dir.clone().unwrap_or_else(|| Utf8PathBuf::from("."));
-    GitWorktree::open(&dir).map_err(|error| {
+    open(&dir).map_err(|error| {
         Failure::usage(
             format!("{} is not in a git worktree: {}", shown(&dir), error.why),
             "go into the worktree of the branch, or pass `-C DIR`",
@@ -114,8 +118,8 @@ pub(crate) fn worktree(global: &Global) -> Result<GitWorktree, Failure> {
 
 /// Looks around from the given folder.
 pub(crate) fn place(global: &Global) -> Result<Place, Failure> {
-    let tree = worktree(global)?;
-    let found = tree.discover()?;
+    let (tree, found) = opened(global, GitWorktree::open_and_discover)?;
+    let found = found?;
     let (branch, remote_branch) = branch_of(&found, global)?;
     let remote = push_remote(&found, global)?;
     let mut place = assembled(tree, found, remote, (branch, remote_branch), global)?;
@@ -125,8 +129,8 @@ pub(crate) fn place(global: &Global) -> Result<Place, Failure> {
 
 /// Looks around for a push: to this remote or address, to this branch there.
 pub(crate) fn pushed(global: &Global, remote: &str, branch: &str) -> Result<Place, Failure> {
-    let tree = worktree(global)?;
-    let found = tree.discover()?;
+    let (tree, found) = opened(global, GitWorktree::open_and_discover)?;
+    let found = found?;
     let remote = tree.remote_for(remote)?.ok_or_else(|| {
         Failure::usage(format!("{remote} is no remote and no address of a forge"), "push to a remote of the repository")
     })?;

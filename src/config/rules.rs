@@ -121,6 +121,21 @@ mod tests {
         rules.check().expect("every pattern compiles");
     }
 
+    #[test]
+    fn no_pattern_that_fits_is_ruled_out_by_what_a_body_holds() {
+        let rules = in_force(&[], &BTreeMap::new()).expect("the rules fit together");
+        let rows = include_str!("../../tests/corpus/unseen.jsonl").lines();
+        let bodies: Vec<String> = rows
+            .filter_map(|row| serde_json::from_str::<serde_json::Value>(row).ok()?["body"].as_str().map(str::to_owned))
+            .collect();
+        assert!(bodies.len() >= 60, "{} bodies", bodies.len());
+        for body in &bodies {
+            for body in [body.clone(), body.to_uppercase(), body.replace(' ', "\u{a0}")] {
+                assert_eq!(rules.ruled_out_wrongly(&body), Vec::<String>::new(), "{body}");
+            }
+        }
+    }
+
     fn with_config(text: &str) -> Rules {
         let layer = crate::config::layers::parse("user", text).expect("a good file");
         let layers = Layers::merge(vec![(crate::config::layers::Origin::User, layer)]);

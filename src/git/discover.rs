@@ -3,9 +3,11 @@
 
 use std::collections::BTreeMap;
 use std::process::{Command, Stdio};
+use std::thread;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
+use super::run::Git;
 use super::{GitWorktree, failed};
 use crate::ports::GitError;
 use crate::review::ids::{RepoSlug, Sha};
@@ -126,17 +128,35 @@ pub fn discover(dir: &Utf8Path) -> Result<Discovered, GitError> {
 }
 
 impl GitWorktree {
+    /// Opens the worktree that holds this folder and tells what it is about: both questions are put to git at once.
+    pub fn open_and_discover(dir: &Utf8Path) -> Result<(Self, Result<Discovered, GitError>), GitError> {
+        let git = Git::new("git", dir);
+        let (tree, config) = thread::scope(|scope| {
+            let config = scope.spawn(|| configuration(&git));
+            (Self::open(dir), config.join())
+        });
+        let tree = tree?;
+        let found = match config {
+            Ok(Ok(config)) => tree.discovered(&config),
+            Ok(Err(_)) | Err(_) => tree.discover(),
+        };
+        Ok((tree, found))
+    }
+
     /// Tells what this worktree is about.
     pub fn discover(&self) -> Result<Discovered, GitError> {
-        let config = self.config()?;
+        self.discovered(&self.config()?)
+    }
+
+    fn discovered(&self, config: &Config) -> Result<Discovered, GitError> {
         let head = self.head()?;
-        let remotes: Vec<Remote> = config.remote_names().iter().filter_map(|n| remote(&config, n)).collect();
+        let remotes: Vec<Remote> = config.remote_names().iter().filter_map(|n| remote(config, n)).collect();
         let branch = match &head {
             Head::Branch { name, .. } => Some(name.as_str()),
             Head::Detached(_) | Head::Unborn(_) => None,
         };
-        let push = self.push_target(&config, branch, &remotes)?;
-        let (remote_branch, pull) = branch.map_or((None, None), |b| upstream(&config, b, &push));
+        let push = self.push_target(config, branch, &remotes)?;
+        let (remote_branch, pull) = branch.map_or((None, None), |b| upstream(config, b, &push));
         Ok(Discovered {
             toplevel: self.toplevel.clone(),
             git_dir: self.git_dir.clone(),
@@ -150,8 +170,7 @@ impl GitWorktree {
     }
 
     pub(super) fn config(&self) -> Result<Config, GitError> {
-        let data = self.git.call("read the configuration").args(["config", "--list", "-z"]).ok()?;
-        Ok(Config::parse(&data))
+        configuration(&self.git)
     }
 
     fn head(&self) -> Result<Head, GitError> {
@@ -217,6 +236,11 @@ impl GitWorktree {
             Err(several) => PushTarget::Several(several),
         })
     }
+}
+
+fn configuration(git: &Git) -> Result<Config, GitError> {
+    let data = git.call("read the configuration").args(["config", "--list", "-z"]).ok()?;
+    Ok(Config::parse(&data))
 }
 
 fn same_place(a: &Remote, b: &Remote) -> bool {

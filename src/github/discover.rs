@@ -2,6 +2,7 @@
 //! the default branch, the token's rights. Decides nothing about which pull request is meant.
 
 use std::collections::BTreeSet;
+use std::thread;
 
 use super::facts::repo;
 use super::fault::{Fault, tame};
@@ -125,10 +126,23 @@ impl Api {
         let at = at.map(|at| format!("?ref={}", part(at))).unwrap_or_default();
         let path = format!("{}/contents/{}{at}", repo(slug), file.join("/"));
         let bad = |why: &str| ForgeError::CouldNotRead { request: format!("GET /{path}"), why: why.to_owned() };
-        let content = match self.one::<wire::Content>(&path) {
+        // A file that is missing and a repository that is hidden answer alike: only the repository tells them apart. It is
+        // asked beside, unless the file was there the last time.
+        let known = self.url(&path).is_ok_and(|url| self.cache.get::<wire::Content>(&self.key(url.as_str())).is_some());
+        let (content, there) = thread::scope(|scope| {
+            let there = (!known).then(|| scope.spawn(|| self.repository(slug)));
+            let content = self.one::<wire::Content>(&path);
+            (content, there.map(std::thread::ScopedJoinHandle::join))
+        });
+        let content = match content {
             Ok(seen) => seen.value,
-            // A file that is missing and a repository that is hidden answer alike: only the repository tells them apart.
-            Err(Fault::NotThere { .. }) => return self.repository(slug).map(|_| None),
+            Err(Fault::NotThere { .. }) => {
+                let there = match there {
+                    Some(Ok(there)) => there,
+                    Some(Err(_)) | None => self.repository(slug),
+                };
+                return there.map(|_| None);
+            }
             Err(fault) => return Err(fault.tell(&slug.to_string())),
         };
         if content.kind != "file" || content.encoding.as_deref() != Some("base64") {

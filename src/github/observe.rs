@@ -161,8 +161,7 @@ impl Github {
         thread::scope(|scope| {
             let pull = scope.spawn(|| self.pull());
             let inline = scope.spawn(|| self.inline(depth));
-            let reviews =
-                scope.spawn(|| api.list::<Vec<wire::Review>>(&format!("{}/reviews?per_page=100", self.path())));
+            let reviews = scope.spawn(|| api.list::<Vec<wire::Review>>(&self.reviews_path()));
             let talk = scope.spawn(|| api.list::<Vec<wire::Talk>>(&format!("{}/comments?per_page=100", self.issue())));
             let reactions = scope.spawn(|| api.reactions(&self.issue(), None));
             let account = scope.spawn(|| api.account());
@@ -256,8 +255,26 @@ impl Github {
         Err(Fault::failed(&request, "incomplete read: threads hold comments that the list does not"))
     }
 
+    /// Returns the newest comments of the last reading, without asking the forge.
+    pub(crate) fn known_comments(&self) -> Vec<Comment> {
+        let first = |path: String| self.api.url(&path).ok();
+        let inline = first(self.inline_path()).and_then(|url| self.api.known_page::<Vec<wire::Inline>>(&url));
+        let reviews = first(self.reviews_path()).and_then(|url| self.api.known_page::<Vec<wire::Review>>(&url));
+        let at = self.api.client.server_time();
+        let inline = inline.unwrap_or_default().into_iter().map(convert::inline);
+        inline.chain(reviews.unwrap_or_default().into_iter().filter_map(|r| convert::review(r, at))).collect()
+    }
+
+    fn inline_path(&self) -> String {
+        format!("{}/comments?sort=updated&direction=desc&per_page=100", self.path())
+    }
+
+    fn reviews_path(&self) -> String {
+        format!("{}/reviews?per_page=100", self.path())
+    }
+
     fn inline(&self, depth: Depth) -> Result<Newest<wire::Inline>, Fault> {
-        let path = format!("{}/comments?sort=updated&direction=desc&per_page=100", self.path());
+        let path = self.inline_path();
         match depth {
             Depth::Warm => self.api.newest(&path),
             Depth::Full => self.api.every(&path),

@@ -234,6 +234,11 @@ impl Api {
         chain
     }
 
+    /// Returns a page as it was at the last reading.
+    pub(crate) fn known_page<P: Sheet>(&self, url: &Url) -> Option<P> {
+        self.cache.get::<P>(&self.key(url.as_str())).map(|kept| kept.value)
+    }
+
     fn fetch<P: Sheet>(
         &self,
         wanted: Vec<(Url, Option<Kept<P>>)>,

@@ -22,6 +22,8 @@ pub const VARIABLES: &[&str] = &[MOVED, CALLER, ANNOUNCED, TARGET, PROCESS, FILE
 
 /// What is appended to the name of a hook that was there.
 pub const KEPT: &str = ".before-pushback";
+/// Folder with the kept hooks under their own names.
+pub const NAMED: &str = "before-pushback.d";
 const MARK: &str = "# pushback:hook 1 ";
 const FOR: &str = "# for: ";
 const PROGRAM: &str = "program=";
@@ -87,7 +89,7 @@ impl Script {
         if self.made_folder {
             text.push_str(&format!("{MADE}\n"));
         }
-        text.push_str(&format!("kept=${{0%/*}}/{}{KEPT}\n", self.event.name()));
+        text.push_str(&HAND_ON.replace("@NAME@", self.event.name()).replace("@KEPT@", KEPT).replace("@NAMED@", NAMED));
         let body = match self.event {
             Event::ReferenceTransaction => TRANSACTION.to_owned(),
             Event::PrePush => PRE_PUSH.replace("@BLIND@", &self.blind_cases()),
@@ -128,6 +130,27 @@ fn unquoted(word: &str) -> String {
     inner.replace(r"'\''", "'")
 }
 
+/// How the hook that was there is called. It may ask for its own name and place, as that of husky does: a shell script is
+/// read under the name that it had. Called by pre-commit, which took our place, its own hook is not called once more.
+const HAND_ON: &str = r##"kept=${0%/*}/@NAME@@KEPT@
+case $0 in
+*.legacy) ! cmp -s "$kept" "${0%.legacy}" || kept= ;;
+esac
+hand_on() {
+  first=
+  { IFS= read -r first <"$kept"; } 2>/dev/null
+  first=${first#"#!"}
+  first=${first# }
+  case ${first%% -*} in
+  */sh | */bash | */dash | */ksh | *" sh" | *" bash" | *" dash" | *" ksh")
+    exec $first -c 'kept=$1; shift; . "$kept"' "$0" "$kept" "$@"
+    ;;
+  esac
+  [ ! -x "${0%/*}/@NAMED@/@NAME@" ] || kept=${0%/*}/@NAMED@/@NAME@
+  exec "$kept" "$@"
+}
+"##;
+
 /// The end of both scripts. The program returns as soon as it has left the caller's session; in the background it could
 /// be ended with the caller before. Nothing of the caller's stays open: no pipe, no descriptor.
 const START: &str = r#"program=@PROGRAM@
@@ -154,7 +177,7 @@ if [ "$1" = committed ] && [ -z "$PUSHBACK_NO_HOOK$PUSHBACK_RUN_ID" ]; then
   esac
 fi
 if [ -z "$relevant" ]; then
-  [ ! -x "$kept" ] || exec "$kept" "$@"
+  [ ! -x "$kept" ] || hand_on "$@"
   exit 0
 fi
 newline='
@@ -180,7 +203,7 @@ while read -r old new ref; do
 done
 code=0
 if [ -n "$chained" ]; then
-  printf '%s' "$all" | "$kept" "$@"
+  printf '%s' "$all" | hand_on "$@"
   code=$?
 fi
 [ -n "$moved" ] || exit "$code"
@@ -195,7 +218,7 @@ case $1 in
 @BLIND@esac
 [ -z "$PUSHBACK_NO_HOOK$PUSHBACK_RUN_ID" ] || wanted=
 if [ -z "$wanted" ]; then
-  [ ! -x "$kept" ] || exec "$kept" "$@"
+  [ ! -x "$kept" ] || hand_on "$@"
   exit 0
 fi
 newline='
@@ -205,7 +228,7 @@ while IFS= read -r line; do
   all=$all$line$newline
 done
 if [ -x "$kept" ]; then
-  printf '%s' "$all" | "$kept" "$@" || exit $?
+  printf '%s' "$all" | hand_on "$@" || exit $?
 fi
 [ -n "$all" ] || exit 0
 code=0

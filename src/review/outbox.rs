@@ -11,6 +11,7 @@ use std::collections::BTreeSet;
 use super::comment::{Channel, Thread};
 use super::ids::{FindingId, Sha};
 use super::marker::{self, Marker};
+use super::note::{Note, Standing};
 use super::observation::Observation;
 use super::summary::{OutboxItem, Summary, Target, WriteKind, WriteState};
 use super::verdict::Nudge;
@@ -19,7 +20,7 @@ use super::written::Written;
 
 pub use describe::removed_again;
 pub use plan::plan;
-pub(crate) use reconcile::answered_since;
+pub(crate) use reconcile::objected_since;
 pub use reconcile::reconcile;
 
 /// A receipt of ours as read on the pull request.
@@ -31,9 +32,12 @@ pub(crate) struct Receipt {
     pub(crate) marker: Marker,
 }
 
-/// Returns the receipts that our own account left on this pull request, by channel and age.
-pub(crate) fn receipts(obs: &Observation) -> Vec<Receipt> {
-    let ours = obs.comments.iter().filter(|comment| obs.is_ours(comment.author.as_ref()));
+/// Returns the receipts that count on this pull request, by channel and age: our own, and those that this program left
+/// from another account that may write (R13), so that two machines never say one thing twice.
+pub(crate) fn receipts(obs: &Observation, notes: &[Note]) -> Vec<Receipt> {
+    let known: BTreeSet<(Channel, u64)> =
+        notes.iter().filter(|note| note.standing == Standing::Ours).map(|note| (note.channel, note.id)).collect();
+    let ours = obs.comments.iter().filter(|c| obs.is_ours(c.author.as_ref()) || known.contains(&(c.channel, c.id)));
     let mut all: Vec<Receipt> = ours
         .flat_map(|comment| {
             let markers = marker::parse_all(&comment.body).into_iter();

@@ -10,7 +10,7 @@ use super::ids::{FindingId, Sha};
 use super::marker::{self, Marker};
 use super::note::Note;
 use super::observation::{Observation, Permission};
-use super::outbox::{Receipt, answered_since};
+use super::outbox::{Receipt, objected_since};
 use super::owed::key_of_version;
 use super::policy::Policy;
 use super::severity::Severity;
@@ -145,7 +145,7 @@ fn spoken(
     own.iter().rev().find_map(|found| {
         let marker = &found.receipt.marker;
         let line = block.lines.get(marker.key()).filter(|line| !line.is_empty())?;
-        if answered_since(entry, &found.receipt, notes, obs) {
+        if objected_since(entry, &found.receipt, notes, obs) {
             return None;
         }
         let line = line.replace("\\|", "|");
@@ -437,7 +437,12 @@ mod tests {
 
     #[test]
     fn r12_an_objection_after_the_argument_keeps_it_open() {
-        Lost { later: Some(sample::bot("codex")), ..Lost::new("c1") }.check(Status::Open);
+        let lost = || Lost { later: Some(sample::bot("codex")), ..Lost::new("c1") };
+        lost().check(Status::Open);
+        // A fresh state hears every reply before it is rebuilt: an objection that was heard speaks against the argument too.
+        let mut heard = lost();
+        heard.entry.heard = vec![901];
+        heard.check(Status::Open);
     }
 
     #[test]

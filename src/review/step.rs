@@ -227,12 +227,18 @@ fn weakened(at: &Situation<'_>) -> Option<String> {
     if unpushed(at.summary).any(asked) {
         return None;
     }
-    let fewer = before.iter().filter_map(|record| record.tests).max().zip(now.tests).filter(|(then, now)| now < then);
-    if let Some((then, now)) = fewer {
-        return Some(format!("{now} tests ran, {then} did before"));
-    }
+    let then = before.iter().filter_map(|record| record.tests).max().unwrap_or(0);
+    let fewer = match now.tests {
+        Some(now) if now < then => Some(format!("{now} tests ran, {then} did before")),
+        // Silence is no proof that they still run.
+        None if then > 0 => Some(format!("no test could be counted, {then} ran before")),
+        Some(_) | None => None,
+    };
     let skips = before.iter().filter_map(|record| record.skipped).min().zip(now.skipped);
-    skips.filter(|(then, now)| now > then).map(|(then, now)| format!("{now} tests were skipped, {then} were before"))
+    let skips = skips.filter(|(then, now)| now > then);
+    let skips = skips.map(|(then, now)| format!("{now} tests were skipped, {then} were before"));
+    let why: Vec<String> = fewer.into_iter().chain(skips).collect();
+    (!why.is_empty()).then(|| why.join("; "))
 }
 
 fn is_test(path: &str) -> bool {

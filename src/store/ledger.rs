@@ -52,7 +52,8 @@ pub fn give_consent(common_dir: &Utf8Path, host: &str, slug: &RepoSlug, at: Time
     write(&path, &Consent { schema_version: VERSION, at })
 }
 
-fn trust_path(common_dir: &Utf8Path) -> Utf8PathBuf {
+/// Returns where it is kept which configuration files are trusted.
+pub fn trust_path(common_dir: &Utf8Path) -> Utf8PathBuf {
     root_dir(common_dir).join("trust.json")
 }
 

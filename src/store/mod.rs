@@ -16,9 +16,12 @@ use jiff::Timestamp;
 use rustix::fs::OFlags;
 
 use atomic::{Durable, io, private_dir};
-pub use ledger::{Consent, consent, content_hash, give_consent, is_trusted, trust};
+pub use ledger::{Consent, consent, content_hash, give_consent, is_trusted, trust, trust_path};
 pub use lock::Holder;
-pub use pulls::{SeenPush, recall_pull, recall_pushes, remember_pull, remember_push, repo_cache};
+pub use pulls::{
+    SeenPush, drop_if_empty, forget_pushes, pushes_to_forget, recall_pull, recall_pushes, remember_pull, remember_push,
+    repo_cache,
+};
 
 use crate::ports::{BriefFiles, Held, Loaded, Store, StoreError};
 use crate::review::ids::{PrRef, RepoSlug};

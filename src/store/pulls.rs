@@ -96,6 +96,39 @@ pub fn remember_push(common_dir: &Utf8Path, push: SeenPush) {
     let _ = make_dirs(common_dir, path.parent().unwrap_or(&path)).and_then(|()| replace(&path, &text, Durable::No));
 }
 
+/// Counts the remembered pushes that nothing needs any more, and those that the state of a pull request stands on.
+pub fn pushes_to_forget(common_dir: &Utf8Path) -> (usize, usize) {
+    let (kept, gone) = sorted(common_dir);
+    (gone.len(), kept.len())
+}
+
+/// Forgets pushes, but for those by which a branch with state is found again; returns what `pushes_to_forget` does.
+pub fn forget_pushes(common_dir: &Utf8Path) -> (usize, usize) {
+    let (kept, gone) = sorted(common_dir);
+    let path = pushes_path(common_dir);
+    if kept.is_empty() {
+        // A hint that stays does no harm.
+        let _ = std::fs::remove_file(&path);
+    } else if let Ok(text) = serde_json::to_vec(&kept) {
+        let _ = replace(&path, &text, Durable::No);
+    }
+    (gone.len(), kept.len())
+}
+
+fn sorted(common_dir: &Utf8Path) -> (Vec<SeenPush>, Vec<SeenPush>) {
+    recall_pushes(common_dir).into_iter().partition(|push| {
+        recall_pull(common_dir, &push.host, &push.branch).is_some_and(|(slug, number)| {
+            let dir = repo_dir(common_dir, &push.host, &slug);
+            dir.is_ok_and(|dir| dir.join(number.to_string()).join("summary.json").exists())
+        })
+    })
+}
+
+/// Removes the folder of all state where nothing is in it any more.
+pub fn drop_if_empty(common_dir: &Utf8Path) {
+    let _ = std::fs::remove_dir(root_dir(common_dir));
+}
+
 /// Returns the folder of the answers kept for a repository, made where it is missing.
 pub fn repo_cache(common_dir: &Utf8Path, host: &str, slug: &RepoSlug) -> Result<Utf8PathBuf, StoreError> {
     let dir = repo_dir(common_dir, host, slug)?;

@@ -1,6 +1,7 @@
 //! `summary.json` on disk: what can be read, what is set aside, and fields of later versions that must survive.
 
 use camino::{Utf8Path, Utf8PathBuf};
+use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::atomic::{io, read};
@@ -38,11 +39,13 @@ fn parse(path: &Utf8Path, data: &[u8]) -> Result<Read, StoreError> {
     if data.is_empty() {
         return Ok(Read::Bad("it is empty".to_owned()));
     }
-    let value: Value = match serde_json::from_slice(data) {
-        Ok(value) => value,
+    // The version first: a newer file may mean something else by the same words.
+    let version = match serde_json::from_slice::<Versioned>(data) {
+        Ok(read) => read.schema_version.as_ref().and_then(Value::as_u64),
+        Err(e) if e.is_data() => None,
         Err(e) => return Ok(Read::Bad(format!("it is no JSON: {e}"))),
     };
-    let Some(version) = value.get("schema_version").and_then(Value::as_u64) else {
+    let Some(version) = version else {
         return Ok(Read::Bad("it has no schema version".to_owned()));
     };
     if version > u64::from(SCHEMA_VERSION) {
@@ -52,10 +55,16 @@ fn parse(path: &Utf8Path, data: &[u8]) -> Result<Read, StoreError> {
         // There is no older version yet; the first one adds its migration here.
         return Ok(Read::Bad(format!("schema version {version} was never written")));
     }
-    match serde_json::from_value::<Summary>(value) {
+    match serde_json::from_slice::<Summary>(data) {
         Ok(summary) => Ok(Read::Known(Box::new(summary))),
         Err(e) => Ok(Read::Bad(format!("it is not a summary: {e}"))),
     }
+}
+
+/// What says how a file is to be read.
+#[derive(Deserialize)]
+struct Versioned {
+    schema_version: Option<Value>,
 }
 
 /// Turns state into the bytes of the file; what the file holds beyond this version's fields is carried over.

@@ -93,6 +93,8 @@ struct Patterns {
     zero: Regex,
     go_case: Regex,
     go_package: Regex,
+    point: Regex,
+    point_skipped: Regex,
 }
 
 #[expect(clippy::expect_used, reason = "patterns are constants, compiled by every test of this module")]
@@ -108,6 +110,9 @@ static PATTERNS: LazyLock<Patterns> = LazyLock::new(|| Patterns {
     zero: pattern(ZERO),
     go_case: pattern(r"^\s*--- (PASS|FAIL|SKIP): \S+ \("),
     go_package: pattern(r"^(?:ok|FAIL)\s+\S+\s"),
+    // One line a test (TAP, and what shell suites print); subtests are indented.
+    point: pattern(r"^(?:not )?ok (?:\d+\b|- )"),
+    point_skipped: pattern(r"(?i) # (?:skip|todo)"),
 });
 
 #[derive(Default, Clone, Copy)]
@@ -151,6 +156,7 @@ pub fn counts(output: &str) -> Counts {
     // One tally a format: what two programs said may not be mixed.
     let mut tallies = vec![Tally::default(); PATTERNS.summaries.len() + 1];
     let mut counts = Counts::default();
+    let mut points = Tally::default();
     for line in output.lines().map(str::trim_end).filter(|line| line.len() <= LONGEST) {
         counts.none_found |= PATTERNS.none_found.is_match(line);
         if let Some(at) = PATTERNS.summaries.iter().position(|(_, summary)| summary.is_match(line)) {
@@ -167,10 +173,16 @@ pub fn counts(output: &str) -> Counts {
                 _ => "skipped",
             };
             tallies[PATTERNS.summaries.len()].add(word, 1);
+        } else if PATTERNS.point.is_match(line) {
+            points.add(if PATTERNS.point_skipped.is_match(line) { "skipped" } else { "passed" }, 1);
         } else if PATTERNS.go_package.is_match(line) && !line.contains("[no test") {
             counts.uncounted = true;
         }
         counts.none_found |= PATTERNS.zero.is_match(line);
+    }
+    // Where a program sums up, its single lines are counted already.
+    if tallies.iter().all(|tally| tally.ran().is_none()) {
+        tallies.push(points);
     }
     let ran: Vec<u64> = tallies.iter().filter_map(|tally| tally.ran()).collect();
     let skipped: Vec<u64> = tallies.iter().filter_map(|tally| tally.skipped).collect();
@@ -255,6 +267,9 @@ mod tests {
         check("80% tests passed, 1 tests failed out of 5", 5, 0);
         check("[==========] 3 tests from 1 test suite ran. (0 ms total)", 3, 0);
         check("DONE 12 tests, 1 skipped in 0.2s", 11, 1);
+        check("TAP version 13\nok 1 - a\n    ok 1 - inner\nnot ok 2 - b\nok 3 - c # SKIP not here\n1..3", 2, 1);
+        check("ok - an adult pays\nnot ok - a child pays half\nok", 2, 0);
+        check("ok 1 - a\nok 2 - b # skip\n# tests 2\n# pass 1\n# skipped 1", 1, 1);
         check(
             "Executed 2 tests, with 0 failures (0 unexpected) in 0.1 seconds\nExecuted 5 tests, with 1 failure (0 unexpected) in 0.1 seconds",
             5,

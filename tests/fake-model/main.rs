@@ -7,7 +7,7 @@
 //! - `work`: it does what the answers say for each item of the brief whose text contains the words, then hands in its decisions;
 //! - `401`, `403`, `429`, `500`, `529`: that status; `refuse`; `cut` (a stream without an end); `loop` (looks at one file
 //!   again and again); `denied` (tries to commit and push, and gives up); `mute` (ends its turn without a word);
-//! - `doors`: pushes by itself, ends its turn, and mends one finding when a hook keeps it going.
+//! - `doors`: pushes by itself, ends its turn, and mends one finding and argues one when a hook keeps it going.
 //!
 //! The answers are the `findings` of a `scripted-editor` scenario. It keeps no state: what is next follows from the
 //! results of tools since the last brief.
@@ -125,7 +125,7 @@ async fn serve(State(server): State<Arc<Server>>, method: Method, Path(path): Pa
         (_, "refuse") => return speak::refusal(tongue, &asked),
         (_, "cut") => return speak::cut(tongue, &asked),
         (_, "mute") => Step::Say(String::new()),
-        (_, "doors") if !asked["tools"].is_null() => doors(&talk),
+        (_, "doors") if !asked["tools"].is_null() => doors(&server.answers, &talk),
         // A title or a summary that the program asks for on the side.
         (None, _) => Step::Say("A scripted title".to_owned()),
         (Some(_), "loop") => Step::Look("src/fare.sh".to_owned()),
@@ -152,17 +152,28 @@ fn kind(status: u16) -> &'static str {
     }
 }
 
-/// Pushes, ends its turn, and mends what it is kept going for.
-fn doors(talk: &[speak::Turn]) -> Step {
+/// Pushes, ends its turn, and when it is kept going mends the P1, says so, and argues the P2.
+fn doors(answers: &Answers, talk: &[speak::Turn]) -> Step {
     const PUSH: &str = "git push -q origin child-fares";
-    let kept_going = talk.iter().any(|turn| turn.text.contains("Fix each and push"));
-    match (talk.iter().map(|turn| turn.results).sum::<usize>(), kept_going) {
-        (0, _) => Step::Shell(format!("git commit -q --allow-empty -m 'Ask for a review' && {PUSH}")),
-        (1, true) => Step::Shell(format!(
+    let done = talk.iter().map(|turn| turn.results).sum::<usize>();
+    let Some(asked) = talk.iter().rfind(|turn| turn.text.contains("Fix each and push")) else {
+        return match done {
+            0 => Step::Shell(format!("git commit -q --allow-empty -m 'Ask for a review' && {PUSH}")),
+            _ => Step::Say("Pushed.".to_owned()),
+        };
+    };
+    let id = |severity: &str| {
+        let line = asked.text.lines().find_map(|line| line.strip_prefix(&format!("- {severity} ")));
+        line.and_then(|line| line.split(' ').next()).unwrap_or("none").to_owned()
+    };
+    let reason = answers.findings.iter().find_map(|answer| answer.reason.as_deref()).unwrap_or_default();
+    match done {
+        1 => Step::Shell(format!(
             "sed -i 's/-gt 12/-le 12/' src/fare.sh && git commit -q -a -m 'Halve the fare for children' && {PUSH}"
         )),
-        (1, false) => Step::Say("Pushed.".to_owned()),
-        _ => Step::Say("Mended and pushed.".to_owned()),
+        2 => Step::Shell(format!("pushback resolve {} fix --commit \"$(git rev-parse HEAD)\"", id("P1"))),
+        3 => Step::Shell(format!("pushback resolve {} argue --reason '{reason}'", id("P2"))),
+        _ => Step::Say("Mended, pushed and answered.".to_owned()),
     }
 }
 

@@ -1,6 +1,12 @@
 //! The three protocols: what was said so far, and how one step is said in the tools that the editor offers.
 
+use std::pin::Pin;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::task::{Context, Poll};
+
+use axum::body::{Body, Bytes, HttpBody};
 use axum::response::{IntoResponse, Response};
+use http_body::Frame;
 use serde_json::{Value, json};
 
 use super::Step;
@@ -76,6 +82,12 @@ fn filled(properties: &Value, values: &[(&[&str], Value)]) -> Value {
     arguments
 }
 
+/// A name that was not used before: editors take two messages or calls with one name for one.
+fn fresh(start: &str) -> String {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    format!("{start}_{}", COUNT.fetch_add(1, Ordering::Relaxed))
+}
+
 const PATH: &[&str] = &["file_path", "filePath", "path"];
 
 /// Says a step as a call of a tool; `None` where it can only be said in words.
@@ -138,6 +150,10 @@ pub(crate) fn cut(tongue: Tongue, asked: &Value) -> Response {
         // Asked once more without a stream, it has nothing to say.
         return messages(asked, "", None, "end_turn");
     }
+    if tongue == Tongue::Chat && asked["stream"] != true {
+        return ([("content-type", "application/json")], Body::new(Torn(Some("{\"id\":\"cut\",\"object\":\"chat"))))
+            .into_response();
+    }
     let first = match tongue {
         Tongue::Messages => {
             let message = json!({ "id": "msg_cut", "type": "message", "role": "assistant", "model": asked["model"], "content": [],
@@ -151,6 +167,19 @@ pub(crate) fn cut(tongue: Tongue, asked: &Value) -> Response {
             "choices": [{ "index": 0, "delta": { "role": "assistant" } }] })],
     };
     stream(&first, "")
+}
+
+/// An answer whose connection breaks after a few bytes.
+struct Torn(Option<&'static str>);
+
+impl HttpBody for Torn {
+    type Data = Bytes;
+    type Error = std::io::Error;
+
+    fn poll_frame(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
+        let next = self.0.take().map(|text| Frame::data(Bytes::from_static(text.as_bytes())));
+        Poll::Ready(Some(next.ok_or_else(|| std::io::Error::other("scripted break"))))
+    }
 }
 
 fn stream(events: &[Value], end: &str) -> Response {
@@ -168,7 +197,7 @@ fn stream(events: &[Value], end: &str) -> Response {
 fn messages(asked: &Value, text: &str, call: Option<(String, Value)>, stop: &str) -> Response {
     let (block, empty, delta, stop) = match call {
         Some((name, input)) => {
-            let id = format!("toolu_{}", list(&asked["messages"]).len());
+            let id = fresh("toolu");
             let block = json!({ "type": "tool_use", "id": id, "name": name, "input": input });
             let empty = json!({ "type": "tool_use", "id": id, "name": name, "input": {} });
             (block, empty, json!({ "type": "input_json_delta", "partial_json": input.to_string() }), "tool_use")
@@ -179,7 +208,7 @@ fn messages(asked: &Value, text: &str, call: Option<(String, Value)>, stop: &str
         }
     };
     let usage = json!({ "input_tokens": 1000, "output_tokens": 50, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 0 });
-    let mut message = json!({ "id": "msg_1", "type": "message", "role": "assistant", "model": asked["model"], "content": [block],
+    let mut message = json!({ "id": fresh("msg"), "type": "message", "role": "assistant", "model": asked["model"], "content": [block],
         "stop_reason": stop, "stop_sequence": null, "usage": usage });
     if asked["stream"] != true {
         return axum::Json(message).into_response();
@@ -206,7 +235,7 @@ enum Ending {
 fn responses(text: &str, call: Option<(String, Value)>, ending: Ending) -> Response {
     let item = match call {
         Some((name, arguments)) => {
-            json!({ "type": "function_call", "id": "fc_1", "call_id": format!("call_{name}"), "name": name,
+            json!({ "type": "function_call", "id": fresh("fc"), "call_id": fresh("call"), "name": name,
             "arguments": arguments.to_string(), "status": "completed" })
         }
         None => {
@@ -214,20 +243,19 @@ fn responses(text: &str, call: Option<(String, Value)>, ending: Ending) -> Respo
                 Ending::Refused => json!({ "type": "refusal", "refusal": text }),
                 Ending::Whole => json!({ "type": "output_text", "text": text, "annotations": [] }),
             };
-            json!({ "type": "message", "id": "msg_1", "role": "assistant", "status": "completed", "content": [part] })
+            json!({ "type": "message", "id": fresh("msg"), "role": "assistant", "status": "completed", "content": [part] })
         }
     };
     let usage = json!({ "input_tokens": 1000, "input_tokens_details": { "cached_tokens": 0 }, "output_tokens": 50,
         "output_tokens_details": { "reasoning_tokens": 0 }, "total_tokens": 1050 });
     let output = if text.is_empty() && item["type"] == "message" { json!([]) } else { json!([item]) };
-    let mut events = vec![
-        json!({ "type": "response.created", "response": { "id": "resp_1", "status": "in_progress", "output": [] } }),
-    ];
+    let id = fresh("resp");
+    let mut events =
+        vec![json!({ "type": "response.created", "response": { "id": id, "status": "in_progress", "output": [] } })];
     for item in list(&output) {
         events.push(json!({ "type": "response.output_item.done", "output_index": 0, "item": item }));
     }
-    let response =
-        json!({ "id": "resp_1", "object": "response", "status": "completed", "output": output, "usage": usage });
+    let response = json!({ "id": id, "object": "response", "status": "completed", "output": output, "usage": usage });
     events.push(json!({ "type": "response.completed", "response": response }));
     stream(&events, "")
 }
@@ -236,7 +264,7 @@ fn chat(asked: &Value, text: &str, call: Option<(String, Value)>, finish: &str) 
     let usage = json!({ "prompt_tokens": 1000, "completion_tokens": 50, "total_tokens": 1050 });
     let (message, finish) = match call {
         Some((name, arguments)) => {
-            let id = format!("call_{}", list(&asked["messages"]).len());
+            let id = fresh("call");
             let function = json!({ "name": name, "arguments": arguments.to_string() });
             let calls = json!([{ "index": 0, "id": id, "type": "function", "function": function }]);
             (json!({ "role": "assistant", "content": null, "tool_calls": calls }), "tool_calls")
@@ -245,11 +273,14 @@ fn chat(asked: &Value, text: &str, call: Option<(String, Value)>, finish: &str) 
     };
     if asked["stream"] != true {
         let choice = json!({ "index": 0, "message": message, "finish_reason": finish });
-        return axum::Json(json!({ "id": "chat_1", "object": "chat.completion", "choices": [choice], "usage": usage }))
-            .into_response();
+        return axum::Json(
+            json!({ "id": fresh("chat"), "object": "chat.completion", "choices": [choice], "usage": usage }),
+        )
+        .into_response();
     }
+    let id = fresh("chat");
     let chunk = |choices: Value, usage: &Value| {
-        json!({ "id": "chat_1", "object": "chat.completion.chunk", "created": 1,
+        json!({ "id": id, "object": "chat.completion.chunk", "created": 1,
         "model": asked["model"], "choices": choices, "usage": usage })
     };
     let events = [

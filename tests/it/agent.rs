@@ -66,7 +66,9 @@ impl Stage {
     fn playing(script: &str) -> Self {
         let mut stage = Self::new(&json!({}));
         let program = stage.root.join("editor");
-        fs::write(&program, format!("#!/bin/sh\n{}\n", script.replace("$ROOT", stage.root.as_str()))).unwrap();
+        // Asked for its options it tells nothing.
+        let quiet = "case \" $* \" in *' --help '*) exit 0 ;; esac";
+        fs::write(&program, format!("#!/bin/sh\n{quiet}\n{}\n", script.replace("$ROOT", stage.root.as_str()))).unwrap();
         fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
         stage.setup.command = vec![program.into_string()];
         stage
@@ -183,7 +185,11 @@ fn fm_27_limits_are_kept_and_the_tree_ends() {
     let mut silent = Stage::sh("echo 'Allow this write? [y/N]'; exec sleep 300");
     silent.setup.silence = Some(Duration::from_millis(300));
     // FC-57
-    assert!(matches!(silent.run().outcome, AgentOutcome::TimedOut(why) if why.contains("Allow this write?")));
+    let asked = silent.run().outcome;
+    assert!(
+        matches!(&asked, AgentOutcome::TimedOut(why) if why.contains("asked a question, and nobody answers here: Allow this write?")),
+        "{asked:?}"
+    );
     let mut long = Stage::sh("exec sleep 300");
     long.setup.timeout = Duration::from_millis(300);
     assert!(matches!(long.run().outcome, AgentOutcome::TimedOut(why) if why.contains("editor timed out")));
@@ -358,6 +364,51 @@ fn the_last_tool_or_file_is_told_while_it_works() {
     assert!(
         matches!(&stage.heard.0.borrow()[..], [Event::Agent { name, doing, .. }] if name == "claude" && doing == "Edit src/a.rs")
     );
+}
+
+#[test]
+fn fc_57_options_that_are_missing_are_named_before_the_first_round() {
+    let options = "--output-format --permission-mode acceptEdits --strict-mcp-config --allowedTools --json-schema";
+    let stage = |known: &str| {
+        let mut stage = Stage::new(&json!({}));
+        let program = stage.root.join("editor");
+        let script = format!(
+            "#!/bin/sh\necho \"$*\" >>{0}/calls\ncase \"$*\" in --help) echo 'Options: {known}'; exit 0 ;; esac\necho '{DONE}'\n",
+            stage.root
+        );
+        fs::write(&program, script).unwrap();
+        fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        stage.setup.command = vec![program.into_string()];
+        stage
+    };
+    let calls = |stage: &Stage| stage.read("calls").lines().map(|line| line.starts_with("-p")).collect::<Vec<_>>();
+    let old = stage(&options.replace("--permission-mode", "--mode"));
+    for _ in 0..2 {
+        let outcome = old.run_as("claude").outcome;
+        assert!(outcome.environment(), "{outcome:?}");
+        assert!(format!("{outcome:?}").contains("does not know --permission-mode, without which"), "{outcome:?}");
+    }
+    assert_eq!(calls(&old), [false], "asked once, never started");
+    let new = stage(options);
+    for _ in 0..2 {
+        assert_eq!(new.run_as("claude").outcome, AgentOutcome::Completed);
+        fs::remove_file(new.root.join("work/.pushback/decisions.json")).unwrap();
+    }
+    assert_eq!(calls(&new), [false, true, true], "asked once");
+    // Another program of the same name is asked again.
+    fs::write(new.root.join("editor"), "#!/bin/sh\necho 'Options: --output-format'\n").unwrap();
+    assert!(matches!(new.run_as("claude").outcome, AgentOutcome::Missing(_)));
+}
+
+#[test]
+fn fc_56_nothing_at_all_after_the_start() {
+    let mut stage = Stage::playing("exec sleep 300");
+    stage.setup.silence = Some(Duration::from_millis(300));
+    for name in KNOWN.into_iter().chain(["command"]) {
+        let outcome = stage.run_as(name).outcome;
+        assert!(matches!(&outcome, AgentOutcome::TimedOut(why) if why.contains("said nothing")), "{name}: {outcome:?}");
+        assert!(!outcome.environment(), "an attempt");
+    }
 }
 
 #[test]

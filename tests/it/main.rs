@@ -5,6 +5,7 @@
 mod forge;
 
 mod agent;
+mod agent_run;
 mod architecture;
 mod bad_input;
 mod canary;

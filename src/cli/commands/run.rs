@@ -8,7 +8,7 @@ use super::view;
 use crate::cli::args::{RunArgs, Until};
 use crate::cli::failure::Failure;
 use crate::cli::look::Desk;
-use crate::cli::{Context, look, output, project};
+use crate::cli::{Context, look, output, project, watched};
 use crate::engine::resolve;
 use crate::engine::rounds::{self, RunEnd, RunRequest};
 use crate::ports::{Event, Reporter, Store};
@@ -29,7 +29,9 @@ pub(super) fn run(cx: &Context, args: &RunArgs) -> Result<u8, Failure> {
 }
 
 /// Runs from a desk that is laid out.
-pub(super) fn run_at(cx: &Context, args: &RunArgs, desk: Desk) -> Result<u8, Failure> {
+pub(super) fn run_at(cx: &Context, args: &RunArgs, mut desk: Desk) -> Result<u8, Failure> {
+    let declared = watched::files(desk.place.tree.common_dir());
+    desk.place.tree = desk.place.tree.watch(declared);
     for note in &desk.notes {
         cx.printer.tell(Event::Warning(note.clone()));
     }

@@ -133,6 +133,16 @@ impl Rules {
         })
     }
 
+    /// Returns the patterns that fit a text of a body although what the body holds rules them out: there must be none.
+    #[cfg(test)]
+    pub(crate) fn ruled_out_wrongly(&self, body: &str) -> Vec<String> {
+        let page = super::page::Page::read(body);
+        let runs = super::sieve::Runs::of(page.texts());
+        let all = self.reviewers.iter().chain([&self.general, &self.people]).flat_map(Reviewer::patterns);
+        let wrong = |p: &&Pattern| !p.may_fit(&runs) && page.texts().any(|text| p.is_match(text));
+        all.filter(wrong).map(|p| p.source().to_owned()).collect()
+    }
+
     /// Returns all reviewers that the rules know.
     pub fn reviewers(&self) -> &[Reviewer] {
         &self.reviewers

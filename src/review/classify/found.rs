@@ -10,8 +10,9 @@ use super::compile::Rules;
 use super::level::{Author, Level};
 use super::page::Page;
 use super::pattern::Pattern;
-use super::reviewer::Reviewer;
+use super::reviewer::Sifted;
 use super::sections::{self, Item};
+use super::sieve::Runs;
 use super::signals::{self, Said};
 use super::words::{Quotes, Region, Words};
 use super::{Classified, CommentInput, Found, Kind, ReplyVerdict, Signal, clean, people, title};
@@ -33,11 +34,13 @@ pub fn classify(rules: &Rules, input: &CommentInput<'_>) -> Classified {
         (None, AccountKind::Bot) => (&rules.general, None),
         (None, AccountKind::Person) => (&rules.people, Some(&rules.general)),
     };
-    let author = Author { rules, login: input.login, own, then };
-    let mut words = Words::new(&page, own);
+    let runs = Runs::of(page.texts());
+    let (own, then) = (Sifted::new(own, Some(&runs)), then.map(|then| Sifted::new(then, Some(&runs))));
+    let author = Author { rules, login: input.login, own: &own, then: then.as_ref() };
+    let mut words = Words::new(&page, &own);
     let asked = input.is_reply || input.reply_unknown;
-    let verdict = if asked { verdict(own, &page, &words) } else { None };
-    let closed = signals::closing(own, &mut words);
+    let verdict = if asked { verdict(&own, &page, &words) } else { None };
+    let closed = signals::closing(&own, &mut words);
     let case = Case {
         input,
         page: &page,
@@ -82,7 +85,7 @@ pub(super) fn hash_of<'a>(parts: impl Iterator<Item = &'a str>) -> String {
 }
 
 /// What the text would mean as a reply; asked before a closing line is taken out of it.
-fn verdict(own: &Reviewer, page: &Page, words: &Words<'_>) -> Option<(ReplyVerdict, bool)> {
+fn verdict(own: &Sifted<'_>, page: &Page, words: &Words<'_>) -> Option<(ReplyVerdict, bool)> {
     if own.verdicts.is_empty() {
         return None;
     }
@@ -273,7 +276,7 @@ impl Case<'_> {
                 continue;
             }
             let region = self.words.region(&item.head, &item.lines);
-            if rule.closed.as_ref().is_some_and(|re| re.is_match(&region.text)) {
+            if rule.closed.as_ref().is_some_and(|re| self.author.own.may(re) && re.is_match(&region.text)) {
                 continue;
             }
             let level = self.item_level(item, &region.masked(), &rule.name);
@@ -302,6 +305,7 @@ impl Case<'_> {
                 .own
                 .places
                 .iter()
+                .filter(|re| self.author.own.may(re))
                 .filter_map(|re| re.captures(&region.text))
                 .take(1)
                 .for_each(|c| place.take(&c));
@@ -318,7 +322,11 @@ impl Case<'_> {
 
     fn left_over(&self, rest: &str) -> Option<Found> {
         let masked = clean::mask(rest);
-        let level = self.author.decide(&masked, "").unwrap_or_else(|| self.author.assumed());
+        // What stood apart may have come together here, so that every rule is asked.
+        let own = self.author.own.all();
+        let then = self.author.then.map(Sifted::all);
+        let author = Author { own: &own, then: then.as_ref(), ..*self.author };
+        let level = author.decide(&masked, "").unwrap_or_else(|| author.assumed());
         let part = Part { text: rest, head: "", first: 0, last: self.page.lines.len() };
         self.found(&part, level)
     }
@@ -333,7 +341,8 @@ impl Case<'_> {
     }
 
     fn reported_levels(&self, open: &[usize]) -> Vec<(u64, Severity)> {
-        let Some(reports) = &self.author.own.reports else { return Vec::new() };
+        let own = self.author.own;
+        let Some(reports) = own.reports.as_ref().filter(|reports| own.may(reports)) else { return Vec::new() };
         let level = |c: regex::Captures<'_>| {
             let severity = self.author.own.levels.get(&c.name("level")?.as_str().to_lowercase())?;
             Some((c.name("id")?.as_str().parse().ok()?, *severity))
@@ -366,7 +375,8 @@ impl Case<'_> {
 
     fn title(&self, part: &Part<'_>, level: &Level) -> String {
         let top = clean::head(part.text, TITLE_TOP);
-        let named = self.author.own.titles.iter().find_map(|re| {
+        let own = self.author.own;
+        let named = own.titles.iter().filter(|re| own.may(re)).find_map(|re| {
             let found = re.captures(top)?;
             title::field(found.name("title")?.as_str())
         });
@@ -397,7 +407,7 @@ impl Case<'_> {
             return None;
         }
         let found = |re: &Pattern| Some(re.captures(&self.page.hidden)?.name("id")?.as_str().trim().to_owned());
-        self.author.own.identities.iter().find_map(found)
+        self.author.own.identities.iter().filter(|re| self.author.own.may(re)).find_map(found)
     }
 
     /// Where an inline finding stands: the forge's place, else what its hidden comments say.
@@ -411,6 +421,7 @@ impl Case<'_> {
                 .own
                 .places
                 .iter()
+                .filter(|re| self.author.own.may(re))
                 .filter_map(|re| re.captures(&self.page.hidden))
                 .take(1)
                 .for_each(|c| place.take(&c));

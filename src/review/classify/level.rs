@@ -4,14 +4,15 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use regex::Captures;
-use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfkc_quick};
+use unicode_normalization::{IsNormalized, is_nfkc_quick};
 
 use super::clean::head;
 use super::compile::Rules;
 use super::page::is_list_item;
-use super::pattern::{Hits, Pattern};
-use super::reviewer::{Marker, Reviewer};
+use super::pattern::Pattern;
+use super::reviewer::{Marker, Reviewer, Sifted};
 use super::rules::MarkerPlace;
+use super::sieve::folded;
 use super::words::Region;
 use crate::review::ids::Login;
 use crate::review::severity::{DecidedBy, RuleRef, Severity};
@@ -36,9 +37,9 @@ pub(super) struct Author<'a> {
     pub(super) rules: &'a Rules,
     pub(super) login: &'a Login,
     /// The file of the author.
-    pub(super) own: &'a Reviewer,
+    pub(super) own: &'a Sifted<'a>,
     /// The file asked after it.
-    pub(super) then: Option<&'a Reviewer>,
+    pub(super) then: Option<&'a Sifted<'a>>,
 }
 
 impl<'a> Author<'a> {
@@ -55,8 +56,13 @@ impl<'a> Author<'a> {
         }
     }
 
-    fn files(&self) -> impl Iterator<Item = &'a Reviewer> {
+    fn files(&self) -> impl Iterator<Item = &'a Sifted<'a>> {
         std::iter::once(self.own).chain(self.then)
+    }
+
+    /// Tells whether any line may begin with a label; false is certain.
+    pub(super) fn may_label(&self) -> bool {
+        !self.rules.user.is_empty() || self.files().any(|file| file.labels().next().is_some())
     }
 
     /// Decides the severity of a region from its markers.
@@ -67,30 +73,19 @@ impl<'a> Author<'a> {
         {
             return Some(level);
         }
-        let head = first.map(|(at, line)| Head::new(at, line));
-        let mut last = None;
+        let (mut head, mut last) = (None, None);
         self.files().find_map(|file| {
-            let mut look = Look::default();
-            file.markers.iter().find_map(|marker| {
+            file.markers.iter().filter(|marker| file.may(&marker.pattern)).find_map(|marker| {
                 let found = match marker.place {
-                    MarkerPlace::Head | MarkerPlace::Paragraph => {
-                        let head = head.as_ref()?;
-                        let hits = look.head.get_or_insert_with(|| file.marks.head.hits(&head.text));
-                        hits.may(marker.slot).then(|| head.hit(marker))?
-                    }
-                    MarkerPlace::Label => {
-                        let head = head.as_ref()?;
-                        let hits = look.label.get_or_insert_with(|| file.marks.label.hits(head.label()));
-                        hits.may(marker.slot).then(|| head.hit(marker))?
+                    MarkerPlace::Head | MarkerPlace::Paragraph | MarkerPlace::Label => {
+                        let make = || first.map(|(at, line)| Head::new(at, line));
+                        head.get_or_insert_with(make).as_ref().and_then(|line| line.hit(marker))
                     }
                     MarkerPlace::Last => {
                         let make = || Region::last_line(masked).map(|(at, line)| Head::new(at, line));
                         last.get_or_insert_with(make).as_ref().and_then(|line| line.hit(marker))
                     }
-                    MarkerPlace::Line => {
-                        let hits = look.line.get_or_insert_with(|| file.marks.line.hits(masked));
-                        hits.may(marker.slot).then(|| anywhere(marker, masked))?
-                    }
+                    MarkerPlace::Line => anywhere(marker, masked),
                     MarkerPlace::Comment if hidden.is_empty() => None,
                     MarkerPlace::Comment => anywhere(marker, hidden).map(|hit| Hit { at: None, ..hit }),
                     MarkerPlace::Sentence => None,
@@ -109,27 +104,15 @@ impl<'a> Author<'a> {
             return None;
         }
         let head = Head::new(at, head(line, LABEL_WINDOW));
-        self.files().filter(|file| head.may_be_labelled(file)).find_map(|file| {
-            let (label, top) = (file.marks.label.hits(head.label()), file.marks.head.hits(&head.text));
-            let may = |m: &&Marker| match m.place {
-                MarkerPlace::Label => label.may(m.slot),
-                MarkerPlace::Paragraph => top.may(m.slot),
-                MarkerPlace::Head
-                | MarkerPlace::Line
-                | MarkerPlace::Last
-                | MarkerPlace::Comment
-                | MarkerPlace::Sentence => false,
-            };
-            let mut labels = file.markers.iter().filter(may);
-            labels.find_map(|marker| self.level(file, marker, head.hit(marker)?))
-        })
+        self.files().find_map(|file| file.labels().find_map(|marker| self.level(file, marker, head.hit(marker)?)))
     }
 
     /// Returns sentences that say outright how bad it is.
     pub(super) fn sentences(&self, masked: &str) -> Vec<Level> {
         let mut out = Vec::new();
-        for file in self.files().filter(|file| file.marks.sentence.any(masked)) {
-            for marker in file.markers.iter().filter(|m| m.place == MarkerPlace::Sentence) {
+        for file in self.files() {
+            let sentence = |m: &&Marker| m.place == MarkerPlace::Sentence && file.may(&m.pattern);
+            for marker in file.markers.iter().filter(sentence) {
                 for found in marker.pattern.captures_iter(masked) {
                     let Some(all) = found.get(0) else { continue };
                     let sentence = sentence_around(masked, all.range());
@@ -209,14 +192,6 @@ impl<'a> Author<'a> {
     }
 }
 
-/// What one look over a file's markers told, by place.
-#[derive(Default)]
-struct Look {
-    head: Option<Hits>,
-    label: Option<Hits>,
-    line: Option<Hits>,
-}
-
 /// A marker that matched.
 struct Hit {
     native: String,
@@ -244,11 +219,6 @@ impl<'t> Head<'t> {
 
     fn label(&self) -> &str {
         self.text.get(self.label..).unwrap_or_default()
-    }
-
-    /// Tells whether one of a file's labels may fit; one look for all of them.
-    fn may_be_labelled(&self, file: &Reviewer) -> bool {
-        file.marks.label.any(self.label()) || file.marks.head.any(&self.text)
     }
 
     fn hit(&self, marker: &Marker) -> Option<Hit> {
@@ -315,7 +285,7 @@ fn may_be_label(line: &str) -> bool {
 
 /// Returns the compatibility form of the start of a line, and for each of its bytes the offset in the line.
 fn fold(line: &str) -> (Cow<'_, str>, Option<Vec<usize>>) {
-    let changes = |c: char| !c.is_ascii() && std::iter::once(c).nfkc().next() != Some(c);
+    let changes = |c: char| !c.is_ascii() && folded(c).next() != Some(c);
     let stable = || is_nfkc_quick(line.chars().take(60)) == IsNormalized::Yes;
     if line.is_ascii() || stable() || !line.chars().take(60).any(changes) {
         return (Cow::Borrowed(line), None);
@@ -325,7 +295,7 @@ fn fold(line: &str) -> (Cow<'_, str>, Option<Vec<usize>>) {
     for (n, (at, c)) in line.char_indices().enumerate() {
         let from = out.len();
         if n < 60 {
-            out.extend(std::iter::once(c).nfkc());
+            out.extend(folded(c));
         } else {
             out.push(c);
         }

@@ -13,6 +13,7 @@ mod readable;
 mod reviewer;
 pub mod rules;
 mod sections;
+mod sieve;
 mod signals;
 mod title;
 mod words;

@@ -64,6 +64,12 @@ impl Page {
         scan.page
     }
 
+    /// Returns every text of the page: its lines, its hidden comments, its summaries.
+    pub(super) fn texts(&self) -> impl Iterator<Item = &str> {
+        let summaries = self.blocks.iter().map(|block| block.summary.as_str());
+        [self.flat.as_str(), self.hidden.as_str()].into_iter().chain(summaries)
+    }
+
     /// Returns the first line of code that says something.
     pub(super) fn first_code(&self) -> Option<String> {
         let mut code = self.lines.iter().filter(|line| line.code).map(|line| self.text(line).trim());

@@ -3,7 +3,9 @@
 use std::ops::Deref;
 use std::sync::OnceLock;
 
-use regex::{Regex, RegexBuilder, RegexSet, RegexSetBuilder, SetMatches};
+use regex::{Regex, RegexBuilder, RegexSet, RegexSetBuilder};
+
+use super::sieve::{Needs, Runs};
 
 const SIZE_LIMIT: usize = 1 << 20;
 const MAX_LEN: usize = 8_000;
@@ -17,6 +19,7 @@ pub(super) struct BadPattern(pub(super) String);
 pub(super) struct Pattern {
     source: String,
     reading: Reading,
+    needs: OnceLock<Needs>,
     compiled: OnceLock<Regex>,
 }
 
@@ -56,12 +59,17 @@ impl Pattern {
         if source.len() > MAX_LEN {
             return Err(BadPattern(format!("the pattern is longer than {MAX_LEN} bytes")));
         }
-        Ok(Self { source: source.to_owned(), reading, compiled: OnceLock::new() })
+        Ok(Self { source: source.to_owned(), reading, needs: OnceLock::new(), compiled: OnceLock::new() })
     }
 
     /// Returns the pattern as written.
     pub(super) fn source(&self) -> &str {
         &self.source
+    }
+
+    /// Tells whether the pattern may fit a text of a page; false is certain, and costs no compilation.
+    pub(super) fn may_fit(&self, page: &Runs) -> bool {
+        page.may(self.needs.get_or_init(|| Needs::of(&self.source)))
     }
 
     /// Compiles the pattern now; one that matches nothing at all is refused too.
@@ -92,38 +100,22 @@ impl Deref for Pattern {
     }
 }
 
-/// Patterns that are asked about the same text: one look tells which of them are worth a closer one.
+/// Patterns that are asked about the same line: one look tells whether any of them is worth a closer one.
 #[derive(Debug, Default)]
 pub(super) struct Group {
     sources: Vec<String>,
     compiled: OnceLock<Option<RegexSet>>,
 }
 
-/// Which patterns of a group may fit a text.
-pub(super) struct Hits(Option<SetMatches>);
-
-impl Hits {
-    /// Tells whether a pattern may fit; false is certain.
-    pub(super) fn may(&self, slot: usize) -> bool {
-        self.0.as_ref().is_none_or(|found| found.matched(slot))
-    }
-}
-
 impl Group {
-    /// Adds a pattern and returns its slot.
-    pub(super) fn add(&mut self, pattern: &Pattern) -> usize {
+    /// Adds a pattern.
+    pub(super) fn add(&mut self, pattern: &Pattern) {
         self.sources.push(pattern.as_run());
-        self.sources.len() - 1
     }
 
     /// Tells whether any pattern may fit; false is certain.
     pub(super) fn any(&self, text: &str) -> bool {
         !self.sources.is_empty() && self.set().is_none_or(|set| set.is_match(text))
-    }
-
-    /// Tells which patterns may fit.
-    pub(super) fn hits(&self, text: &str) -> Hits {
-        Hits(self.set().map(|set| set.matches(text)))
     }
 
     /// `None` when the patterns cannot be asked together: then each is asked for itself.

@@ -16,6 +16,18 @@ const MOST: usize = 100;
 
 /// Splits a person's words into claims.
 pub(super) fn claims(author: &Author<'_>, masked: &str) -> Vec<Claim> {
+    let mut out = if author.may_label() { labelled(author, masked) } else { Vec::new() };
+    if out.is_empty() && !masked.trim_ascii().is_empty() {
+        let blank = masked.len() - masked.trim_ascii_start().len();
+        let start = masked[..blank].rfind('\n').map_or(0, |n| n + 1);
+        out.push(Claim { start, end: masked.len(), level: None });
+    }
+    raise(author, masked, &mut out);
+    out
+}
+
+/// Splits a person's words at their labels.
+fn labelled(author: &Author<'_>, masked: &str) -> Vec<Claim> {
     let mut out: Vec<Claim> = Vec::new();
     let mut at = 0;
     // The forge shows a line end as one, so that every line may begin with a label.
@@ -37,7 +49,6 @@ pub(super) fn claims(author: &Author<'_>, masked: &str) -> Vec<Claim> {
     for i in 0..out.len() {
         out[i].end = out.get(i + 1).map_or(masked.len(), |next| next.start);
     }
-    raise(author, masked, &mut out);
     out
 }
 

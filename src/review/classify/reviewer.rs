@@ -1,6 +1,7 @@
 //! What is known of one reviewer: its rule file with every pattern checked for shape and kept for its first use. It
 //! decides nothing of who speaks; `compile` does.
 
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::sync::Arc;
@@ -9,11 +10,12 @@ use regex::Captures;
 
 use super::Kind;
 use super::compile::BadRule;
-use super::pattern::{BadPattern, Group, Hits, Pattern, Reading};
+use super::pattern::{BadPattern, Group, Pattern, Reading};
 use super::rules::{
     CheckRule, ClosingIs, MarkerPlace, MarkerRule, ReactionRule, RequestRule, RuleFile, SectionRule, SignalIs,
     SignalRule, VerdictIs, VerdictRule,
 };
+use super::sieve::Runs;
 use crate::review::comment::Channel;
 use crate::review::ids::Login;
 use crate::review::severity::Severity;
@@ -51,12 +53,8 @@ pub struct Parts {
     pub(super) any_carrier: bool,
     pub(super) questions: Vec<String>,
     pub(super) markers: Vec<Marker>,
-    pub(super) marks: Marks,
     /// Every pattern that may make a line of a body more than words.
     pub(super) turns: Group,
-    /// The patterns of signals over the text, by channel.
-    texts: [Group; 3],
-    pub(super) ends: Group,
     pub(super) titles: Vec<Pattern>,
     pub(super) places: Vec<Pattern>,
     pub(super) identities: Vec<Pattern>,
@@ -71,34 +69,8 @@ pub struct Parts {
     pub(super) reports: Option<Pattern>,
 }
 
-/// Markers by the text they are asked about.
-#[derive(Debug, Default)]
-pub(super) struct Marks {
-    pub(super) head: Group,
-    pub(super) label: Group,
-    pub(super) line: Group,
-    pub(super) last: Group,
-    pub(super) comment: Group,
-    pub(super) sentence: Group,
-}
-
-impl Marks {
-    fn of(&mut self, place: MarkerPlace) -> &mut Group {
-        match place {
-            MarkerPlace::Head | MarkerPlace::Paragraph => &mut self.head,
-            MarkerPlace::Label => &mut self.label,
-            MarkerPlace::Line => &mut self.line,
-            MarkerPlace::Last => &mut self.last,
-            MarkerPlace::Comment => &mut self.comment,
-            MarkerPlace::Sentence => &mut self.sentence,
-        }
-    }
-}
-
 #[derive(Debug)]
 pub(super) struct Marker {
-    /// Its place in the group of its place.
-    pub(super) slot: usize,
     pub(super) name: String,
     pub(super) place: MarkerPlace,
     pub(super) pattern: Pattern,
@@ -143,8 +115,6 @@ pub(super) struct SignalMatch {
     pub(super) kind: Kind,
     pub(super) channels: Vec<Channel>,
     pub(super) pattern: Option<Pattern>,
-    /// Places of `pattern` in the reviewer's `texts`.
-    slots: [usize; 3],
     pub(super) marker: Option<Pattern>,
     pub(super) summary: Option<Pattern>,
     pub(super) sha: Option<Pattern>,
@@ -157,19 +127,6 @@ impl SignalMatch {
     /// Tells whether the rule is asked in a channel.
     pub(super) fn counts_in(&self, channel: Channel) -> bool {
         self.channels.is_empty() || self.channels.contains(&channel)
-    }
-
-    /// Tells whether the pattern may fit, by what its group told; false is certain.
-    pub(super) fn may_fit(&self, hits: &Hits, channel: Channel) -> bool {
-        self.pattern.is_none() || hits.may(self.slots[nth(channel)])
-    }
-}
-
-fn nth(channel: Channel) -> usize {
-    match channel {
-        Channel::Inline => 0,
-        Channel::Review => 1,
-        Channel::Conversation => 2,
     }
 }
 
@@ -197,10 +154,52 @@ pub(super) struct Check {
     pub(super) is: SignalIs,
 }
 
-impl Parts {
-    /// Returns the patterns of signals that are asked over the text in a channel.
-    pub(super) fn texts_in(&self, channel: Channel) -> &Group {
-        &self.texts[nth(channel)]
+/// A reviewer's rules beside what one page holds, which tells the rules that cannot fit there.
+pub(super) struct Sifted<'a> {
+    reviewer: &'a Reviewer,
+    /// `None`: every rule is asked.
+    runs: Option<&'a Runs>,
+    /// Places of the markers that may begin a line.
+    labels: OnceCell<Vec<usize>>,
+}
+
+impl Deref for Sifted<'_> {
+    type Target = Reviewer;
+
+    fn deref(&self) -> &Reviewer {
+        self.reviewer
+    }
+}
+
+impl<'a> Sifted<'a> {
+    /// Takes a reviewer and what a page holds; without a page every rule stays in.
+    pub(super) fn new(reviewer: &'a Reviewer, runs: Option<&'a Runs>) -> Self {
+        Self { reviewer, runs, labels: OnceCell::new() }
+    }
+
+    /// Returns the same rules, all of them in, for a text that is no part of the page.
+    pub(super) fn all(&self) -> Self {
+        Self::new(self.reviewer, None)
+    }
+
+    /// Tells whether a pattern may fit; false is certain.
+    pub(super) fn may(&self, pattern: &Pattern) -> bool {
+        self.runs.is_none_or(|runs| pattern.may_fit(runs))
+    }
+
+    /// Returns the markers that may begin a line.
+    pub(super) fn labels(&self) -> impl Iterator<Item = &'a Marker> {
+        let markers = &self.reviewer.parts.markers;
+        let label = |m: &Marker| matches!(m.place, MarkerPlace::Label | MarkerPlace::Paragraph);
+        let may = |at: &usize| markers.get(*at).is_some_and(|m| label(m) && self.may(&m.pattern));
+        let labels = self.labels.get_or_init(|| (0..markers.len()).filter(may).collect());
+        labels.iter().filter_map(|at| markers.get(*at))
+    }
+
+    /// Tells whether anything but a summary may open, end or fill a section.
+    pub(super) fn turns(&self) -> bool {
+        let parts = |s: &'a Section| [&s.heading, &s.stop, &s.item, &s.file, &s.group].into_iter().flatten();
+        self.reviewer.parts.sections.iter().flat_map(parts).any(|p| self.may(p))
     }
 }
 
@@ -227,63 +226,38 @@ impl Reviewer {
     }
 
     pub(super) fn compile(file: &RuleFile, general: &RuleFile) -> Result<Self, BadRule> {
-        let from = &file.name;
-        let list = |what: &str, patterns: &[String]| -> Result<Vec<Pattern>, BadRule> {
-            patterns.iter().map(|p| regex(from, what, p)).collect()
-        };
+        let make = Maker { file: &file.name };
         let lower = |levels: &BTreeMap<String, Severity>| -> BTreeMap<String, Severity> {
             levels.iter().map(|(level, to)| (level.to_lowercase(), *to)).collect()
         };
         let mut levels = lower(&general.levels);
         levels.extend(lower(&file.levels));
-        let mut marks = Marks::default();
-        let mut markers: Vec<Marker> = each(&file.marker, |m| marker(from, m))?;
-        markers.iter_mut().for_each(|m| m.slot = marks.of(m.place).add(&m.pattern));
-        let sections: Vec<Section> = each(&file.section, |s| section(from, s))?;
+        let sections: Vec<Section> = each(&file.section, |s| make.section(s))?;
         let mut turns = Group::default();
         for s in &sections {
-            [&s.heading, &s.stop, &s.item, &s.file, &s.group].into_iter().flatten().for_each(|p| {
-                turns.add(p);
-            });
-        }
-        let mut texts: [Group; 3] = Default::default();
-        let mut signals: Vec<SignalMatch> = each(&file.signal, |s| signal(from, s))?;
-        for s in &mut signals {
-            for channel in [Channel::Inline, Channel::Review, Channel::Conversation] {
-                if let Some(pattern) = s.pattern.as_ref().filter(|_| s.counts_in(channel)) {
-                    s.slots[nth(channel)] = texts[nth(channel)].add(pattern);
-                }
-            }
+            [&s.heading, &s.stop, &s.item, &s.file, &s.group].into_iter().flatten().for_each(|p| turns.add(p));
         }
         let closing =
-            |c: &super::rules::ClosingRule| Ok(Closing { is: c.is, pattern: regex(from, &c.name, &c.pattern)? });
-        let closings: Vec<Closing> = each(&file.closing, closing)?;
-        let mut ends = Group::default();
-        closings.iter().for_each(|c| {
-            ends.add(&c.pattern);
-        });
+            |c: &super::rules::ClosingRule| Ok(Closing { is: c.is, pattern: make.regex(&c.name, &c.pattern)? });
         let parts = Parts {
-            body: union(from, "body", &file.body, &[])?,
+            body: make.union("body", &file.body, &[])?,
             carriers: file.carriers.iter().filter(|c| *c != "*").map(|l| Login::new(l)).collect(),
             any_carrier: file.carriers.iter().any(|c| c == "*"),
             questions: file.questions.iter().map(|q| q.to_lowercase()).collect(),
-            marks,
             turns,
-            texts,
-            ends,
-            markers,
-            titles: list("title", &file.title)?,
-            places: list("place", &file.place)?,
-            identities: list("identity", &file.identity)?,
-            noise: union(from, "noise", &general.noise, &file.noise)?,
-            footer: union(from, "footer", &general.footer, &file.footer)?,
+            markers: each(&file.marker, |m| make.marker(m))?,
+            titles: make.list("title", &file.title)?,
+            places: make.list("place", &file.place)?,
+            identities: make.list("identity", &file.identity)?,
+            noise: make.union("noise", &general.noise, &file.noise)?,
+            footer: make.union("footer", &general.footer, &file.footer)?,
             sections,
-            signals,
-            closings,
-            verdicts: each(&file.verdict, |v| verdict(from, v))?,
-            checks: each(&file.check, |c| check(from, c))?,
+            signals: each(&file.signal, |s| make.signal(s))?,
+            closings: each(&file.closing, closing)?,
+            verdicts: each(&file.verdict, |v| make.verdict(v))?,
+            checks: each(&file.check, |c| make.check(c))?,
             reactions: file.reaction.clone(),
-            reports: maybe(from, "reports", file.reports.as_ref())?,
+            reports: make.maybe("reports", file.reports.as_ref())?,
         };
         Ok(Self {
             name: file.name.clone(),
@@ -306,106 +280,119 @@ pub(super) fn bad(file: &str, rule: &str, why: &str) -> BadRule {
     BadRule { file, rule: rule.to_owned(), why: why.to_owned() }
 }
 
-fn marker(file: &str, rule: &MarkerRule) -> Result<Marker, BadRule> {
-    let pattern = regex(file, &rule.name, &rule.pattern)?;
-    let asks = rule.asks.unwrap_or(true);
-    if !rule.pattern.contains("(?P<level") && rule.level.is_none() && asks && !rule.plain {
-        return Err(bad(file, &rule.name, "it has neither a level nor a group `level`"));
+/// Makes the parts of one file.
+struct Maker<'a> {
+    file: &'a str,
+}
+
+impl Maker<'_> {
+    fn marker(&self, rule: &MarkerRule) -> Result<Marker, BadRule> {
+        let pattern = self.regex(&rule.name, &rule.pattern)?;
+        let asks = rule.asks.unwrap_or(true);
+        if !rule.pattern.contains("(?P<level") && rule.level.is_none() && asks && !rule.plain {
+            return Err(bad(self.file, &rule.name, "it has neither a level nor a group `level`"));
+        }
+        Ok(Marker {
+            name: rule.name.clone(),
+            place: rule.place,
+            pattern,
+            unless: self.maybe(&rule.name, rule.unless.as_ref())?,
+            level: rule.level.clone(),
+            asks,
+            known_only: rule.known_only,
+            plain: rule.plain,
+        })
     }
-    Ok(Marker {
-        slot: 0,
-        name: rule.name.clone(),
-        place: rule.place,
-        pattern,
-        unless: maybe(file, &rule.name, rule.unless.as_ref())?,
-        level: rule.level.clone(),
-        asks,
-        known_only: rule.known_only,
-        plain: rule.plain,
-    })
-}
 
-fn section(file: &str, rule: &SectionRule) -> Result<Section, BadRule> {
-    let part = |pattern: &Option<String>| maybe(file, &rule.name, pattern.as_ref());
-    if rule.summary.is_none() && rule.heading.is_none() && !rule.whole {
-        return Err(bad(file, &rule.name, "a section needs `summary`, `heading` or `whole`"));
+    fn section(&self, rule: &SectionRule) -> Result<Section, BadRule> {
+        let part = |pattern: &Option<String>| self.maybe(&rule.name, pattern.as_ref());
+        if rule.summary.is_none() && rule.heading.is_none() && !rule.whole {
+            return Err(bad(self.file, &rule.name, "a section needs `summary`, `heading` or `whole`"));
+        }
+        Ok(Section {
+            name: rule.name.clone(),
+            channels: rule.channels.clone(),
+            summary: part(&rule.summary)?,
+            heading: part(&rule.heading)?,
+            stop: part(&rule.stop)?,
+            whole: rule.whole,
+            code: rule.code,
+            ignore: rule.ignore,
+            level: rule.level.clone(),
+            item: part(&rule.item)?,
+            block: part(&rule.block)?,
+            file: part(&rule.file)?,
+            group: part(&rule.group)?,
+            closed: part(&rule.closed)?,
+            together: rule.together.clone(),
+        })
     }
-    Ok(Section {
-        name: rule.name.clone(),
-        channels: rule.channels.clone(),
-        summary: part(&rule.summary)?,
-        heading: part(&rule.heading)?,
-        stop: part(&rule.stop)?,
-        whole: rule.whole,
-        code: rule.code,
-        ignore: rule.ignore,
-        level: rule.level.clone(),
-        item: part(&rule.item)?,
-        block: part(&rule.block)?,
-        file: part(&rule.file)?,
-        group: part(&rule.group)?,
-        closed: part(&rule.closed)?,
-        together: rule.together.clone(),
-    })
-}
 
-fn signal(file: &str, rule: &SignalRule) -> Result<SignalMatch, BadRule> {
-    let part = |pattern: &Option<String>| maybe(file, &rule.name, pattern.as_ref());
-    if rule.pattern.is_none() && rule.marker.is_none() && rule.summary.is_none() {
-        return Err(bad(file, &rule.name, "a signal needs `pattern`, `marker` or `summary`"));
+    fn signal(&self, rule: &SignalRule) -> Result<SignalMatch, BadRule> {
+        let part = |pattern: &Option<String>| self.maybe(&rule.name, pattern.as_ref());
+        if rule.pattern.is_none() && rule.marker.is_none() && rule.summary.is_none() {
+            return Err(bad(self.file, &rule.name, "a signal needs `pattern`, `marker` or `summary`"));
+        }
+        let usual = match rule.is {
+            SignalIs::Clean => Kind::Clean,
+            SignalIs::Limited => Kind::RateLimit,
+            SignalIs::Nothing => Kind::Noise,
+            SignalIs::Finished => Kind::Summary,
+            SignalIs::Running | SignalIs::Skipped | SignalIs::Failed | SignalIs::Partial => Kind::Status,
+        };
+        Ok(SignalMatch {
+            is: rule.is,
+            kind: rule.kind.unwrap_or(usual),
+            channels: rule.channels.clone(),
+            pattern: part(&rule.pattern)?,
+            marker: part(&rule.marker)?,
+            summary: part(&rule.summary)?,
+            sha: part(&rule.sha)?,
+            envelope: rule.envelope.iter().map(|p| self.regex(&rule.name, p)).collect::<Result<_, _>>()?,
+            clears: rule.clears,
+            more: rule.more,
+        })
     }
-    let usual = match rule.is {
-        SignalIs::Clean => Kind::Clean,
-        SignalIs::Limited => Kind::RateLimit,
-        SignalIs::Nothing => Kind::Noise,
-        SignalIs::Finished => Kind::Summary,
-        SignalIs::Running | SignalIs::Skipped | SignalIs::Failed | SignalIs::Partial => Kind::Status,
-    };
-    Ok(SignalMatch {
-        is: rule.is,
-        kind: rule.kind.unwrap_or(usual),
-        channels: rule.channels.clone(),
-        pattern: part(&rule.pattern)?,
-        slots: [0; 3],
-        marker: part(&rule.marker)?,
-        summary: part(&rule.summary)?,
-        sha: part(&rule.sha)?,
-        envelope: rule.envelope.iter().map(|p| regex(file, &rule.name, p)).collect::<Result<_, _>>()?,
-        clears: rule.clears,
-        more: rule.more,
-    })
-}
 
-fn verdict(file: &str, rule: &VerdictRule) -> Result<Verdict, BadRule> {
-    Ok(Verdict {
-        is: rule.is,
-        pattern: maybe(file, &rule.name, rule.pattern.as_ref())?,
-        marker: maybe(file, &rule.name, rule.marker.as_ref())?,
-        unless: maybe(file, &rule.name, rule.unless.as_ref())?,
-        reply: rule.reply,
-    })
-}
+    fn verdict(&self, rule: &VerdictRule) -> Result<Verdict, BadRule> {
+        Ok(Verdict {
+            is: rule.is,
+            pattern: self.maybe(&rule.name, rule.pattern.as_ref())?,
+            marker: self.maybe(&rule.name, rule.marker.as_ref())?,
+            unless: self.maybe(&rule.name, rule.unless.as_ref())?,
+            reply: rule.reply,
+        })
+    }
 
-fn check(file: &str, rule: &CheckRule) -> Result<Check, BadRule> {
-    Ok(Check {
-        app: rule.app.as_deref().map(Login::new),
-        name: regex(file, &rule.rule, &rule.name)?,
-        text: maybe(file, &rule.rule, rule.text.as_ref())?,
-        conclusion: rule.conclusion.clone(),
-        is: rule.is,
-    })
-}
+    fn check(&self, rule: &CheckRule) -> Result<Check, BadRule> {
+        Ok(Check {
+            app: rule.app.as_deref().map(Login::new),
+            name: self.regex(&rule.rule, &rule.name)?,
+            text: self.maybe(&rule.rule, rule.text.as_ref())?,
+            conclusion: rule.conclusion.clone(),
+            is: rule.is,
+        })
+    }
 
-fn maybe(file: &str, name: &str, pattern: Option<&String>) -> Result<Option<Pattern>, BadRule> {
-    pattern.map(|p| regex(file, name, p)).transpose()
+    fn maybe(&self, name: &str, pattern: Option<&String>) -> Result<Option<Pattern>, BadRule> {
+        pattern.map(|p| self.regex(name, p)).transpose()
+    }
+
+    fn list(&self, what: &str, patterns: &[String]) -> Result<Vec<Pattern>, BadRule> {
+        patterns.iter().map(|p| self.regex(what, p)).collect()
+    }
+
+    fn regex(&self, name: &str, pattern: &str) -> Result<Pattern, BadRule> {
+        regex(self.file, name, pattern)
+    }
+
+    fn union(&self, name: &str, first: &[String], then: &[String]) -> Result<Option<Pattern>, BadRule> {
+        let parts: Vec<String> = first.iter().chain(then).map(|p| format!("(?:{p})")).collect();
+        if parts.is_empty() { Ok(None) } else { self.regex(name, &parts.join("|")).map(Some) }
+    }
 }
 
 pub(super) fn regex(file: &str, name: &str, pattern: &str) -> Result<Pattern, BadRule> {
     let reading = if file == "config" { Reading::Exact } else { Reading::Small };
     Pattern::new(pattern, reading).map_err(|BadPattern(why)| bad(file, name, &why))
-}
-
-fn union(file: &str, name: &str, first: &[String], then: &[String]) -> Result<Option<Pattern>, BadRule> {
-    let parts: Vec<String> = first.iter().chain(then).map(|p| format!("(?:{p})")).collect();
-    if parts.is_empty() { Ok(None) } else { regex(file, name, &parts.join("|")).map(Some) }
 }

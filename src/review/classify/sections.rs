@@ -5,7 +5,7 @@ use regex::Captures;
 use super::clean::head;
 use super::page::{BODY, Page};
 use super::pattern::{Group, Pattern};
-use super::reviewer::{Reviewer, Section};
+use super::reviewer::{Section, Sifted};
 use super::words::Words;
 use crate::review::comment::Channel;
 
@@ -62,7 +62,8 @@ struct Walk<'a> {
     page: &'a Page,
     words: &'a Words<'a>,
     rules: &'a [Section],
-    turns: &'a Group,
+    /// `None` where no pattern can make a line more than words.
+    turns: Option<&'a Group>,
     places: Vec<Place>,
     /// The section that a line opened, its block and its text.
     heading: Option<(usize, u32, String)>,
@@ -75,7 +76,7 @@ struct Walk<'a> {
 }
 
 /// Takes the findings of a body apart.
-pub(super) fn read(reviewer: &Reviewer, channel: Channel, words: &Words<'_>) -> Found {
+pub(super) fn read(reviewer: &Sifted<'_>, channel: Channel, words: &Words<'_>) -> Found {
     let rules = &reviewer.sections;
     let counts = |s: &Section| {
         if s.channels.is_empty() { channel != Channel::Inline } else { s.channels.contains(&channel) }
@@ -94,7 +95,7 @@ pub(super) fn read(reviewer: &Reviewer, channel: Channel, words: &Words<'_>) -> 
         page,
         words,
         rules,
-        turns: &reviewer.turns,
+        turns: reviewer.turns().then_some(&reviewer.turns),
         places: vec![Place::default()],
         heading: None,
         whole,
@@ -211,7 +212,7 @@ impl Walk<'_> {
         let text = self.page.text(line).trim();
         // Outside of sections nothing turns on a line, unless one can be opened by it.
         let asked = self.headed || self.heading.is_some() || place.section.is_some() || self.whole.is_some();
-        let turns = asked && !text.is_empty() && self.turns.any(text);
+        let turns = asked && !text.is_empty() && self.turns.is_some_and(|turns| turns.any(text));
         if place.section.is_none() && place.item.is_none() {
             self.heading_line(text, line.block, index, turns);
         }

@@ -4,7 +4,7 @@ use super::clean::head;
 use super::compile::Rules;
 use super::page::Page;
 use super::pattern::Pattern;
-use super::reviewer::{Reviewer, SignalMatch};
+use super::reviewer::{Sifted, SignalMatch};
 use super::rules::{ClosingIs, SignalIs, VerdictIs};
 use super::words::{Quotes, Words};
 use super::{Closed, Kind, ReplyVerdict, Signal};
@@ -24,23 +24,15 @@ pub(super) struct Said {
 }
 
 /// Reads a text for signals; the first rule that fits decides, `more` rules add.
-pub(super) fn read(reviewer: &Reviewer, channel: Channel, page: &Page, view: &str) -> Said {
+pub(super) fn read(reviewer: &Sifted<'_>, channel: Channel, page: &Page, view: &str) -> Said {
     let mut said = Said::default();
-    if reviewer.signals.is_empty() {
-        return said;
-    }
     let view = view.trim_start();
-    let mut hits = None;
     for rule in reviewer.signals.iter().filter(|rule| rule.counts_in(channel)) {
-        if rule.marker.is_some() && page.hidden.is_empty() {
+        let parts = [&rule.pattern, &rule.marker, &rule.summary];
+        if !parts.into_iter().flatten().all(|pattern| reviewer.may(pattern)) {
             continue;
         }
-        // Each channel has a group of its own: most rules are for bodies, most comments are inline.
-        let hits = hits.get_or_insert_with(|| reviewer.texts_in(channel).hits(head(view, TOP)));
-        if !rule.may_fit(hits, channel) {
-            continue;
-        }
-        let Some(found) = fit(rule, page, view) else { continue };
+        let Some(found) = fit(reviewer, rule, page, view) else { continue };
         let left_over = left_over(rule, view);
         let clean = left_over.is_none();
         said.signals.extend(signal(rule.is, found, rule.clears, clean));
@@ -63,7 +55,7 @@ struct Facts {
     why: String,
 }
 
-fn fit(rule: &SignalMatch, page: &Page, view: &str) -> Option<Facts> {
+fn fit(reviewer: &Sifted<'_>, rule: &SignalMatch, page: &Page, view: &str) -> Option<Facts> {
     if let Some(marker) = &rule.marker
         && (page.hidden.is_empty() || !marker.is_match(&page.hidden))
     {
@@ -75,8 +67,27 @@ fn fit(rule: &SignalMatch, page: &Page, view: &str) -> Option<Facts> {
         return None;
     }
     let mut facts = Facts::default();
+    let told = matches!(rule.is, SignalIs::Skipped | SignalIs::Failed | SignalIs::Partial);
     if let Some(pattern) = &rule.pattern {
-        let found = pattern.captures(head(view, TOP))?;
+        if pattern.captures_len() == 1 && !told {
+            pattern.is_match(head(view, TOP)).then_some(())?;
+        } else {
+            facts.take(&pattern.captures(head(view, TOP))?, told);
+        }
+    }
+    if rule.is == SignalIs::Limited && facts.wait_s.is_none() {
+        facts.wait_s = wait_in(head(view, TOP));
+    }
+    if told && facts.why.is_empty() {
+        facts.why = reason(view);
+    }
+    facts.sha = rule.sha.as_ref().filter(|sha| reviewer.may(sha)).and_then(|sha| sha_of(sha, page));
+    Some(facts)
+}
+
+impl Facts {
+    /// Takes what the groups of a pattern hold; why it is so only where that is told.
+    fn take(&mut self, found: &regex::Captures<'_>, told: bool) {
         let group = |name: &str| found.name(name).map(|m| m.as_str());
         let number = |name: &str| group(name).and_then(|text| text.parse::<u64>().ok());
         let parts = [("hours", 3_600), ("minutes", 60), ("seconds", 1)];
@@ -84,19 +95,13 @@ fn fit(rule: &SignalMatch, page: &Page, view: &str) -> Option<Facts> {
             Some(n) => Some(sum.unwrap_or(0).saturating_add(n.saturating_mul(unit))),
             None => sum,
         };
-        facts.wait_s = parts.into_iter().fold(None, sum);
-        facts.count = number("count").and_then(|n| u32::try_from(n).ok());
-        let all = found.get(0).map_or("", |m| m.as_str());
-        facts.why = reason(group("why").unwrap_or(all));
+        self.wait_s = parts.into_iter().fold(None, sum);
+        self.count = number("count").and_then(|n| u32::try_from(n).ok());
+        if told {
+            let all = found.get(0).map_or("", |m| m.as_str());
+            self.why = reason(group("why").unwrap_or(all));
+        }
     }
-    if rule.is == SignalIs::Limited && facts.wait_s.is_none() {
-        facts.wait_s = wait_in(head(view, TOP));
-    }
-    if facts.why.is_empty() {
-        facts.why = reason(view);
-    }
-    facts.sha = rule.sha.as_ref().and_then(|sha| sha_of(sha, page));
-    Some(facts)
 }
 
 /// Reads a stated wait such as `17 minutes and 37 seconds`; the first one of a text counts.
@@ -168,9 +173,9 @@ fn left_over(rule: &SignalMatch, view: &str) -> Option<String> {
 }
 
 /// Looks for a closing line, first or last, and takes it out of the words.
-pub(super) fn closing(reviewer: &Reviewer, words: &mut Words<'_>) -> Option<Closed> {
+pub(super) fn closing(reviewer: &Sifted<'_>, words: &mut Words<'_>) -> Option<Closed> {
     let page = words.page;
-    if reviewer.closings.is_empty() {
+    if !reviewer.closings.iter().any(|rule| reviewer.may(&rule.pattern)) {
         return None;
     }
     let spoken =
@@ -179,11 +184,8 @@ pub(super) fn closing(reviewer: &Reviewer, words: &mut Words<'_>) -> Option<Clos
     for index in ends.into_iter().flatten() {
         let raw = page.text(&page.lines[index]);
         let line = super::clean::mask(raw.trim());
-        if !reviewer.ends.any(&line) {
-            continue;
-        }
         for rule in &reviewer.closings {
-            if !rule.pattern.is_match(&line) {
+            if !reviewer.may(&rule.pattern) || !rule.pattern.is_match(&line) {
                 continue;
             }
             let sha = rule.pattern.captures(raw.trim()).and_then(|c| c.name("sha").map(|m| m.as_str().to_lowercase()));
@@ -199,9 +201,12 @@ pub(super) fn closing(reviewer: &Reviewer, words: &mut Words<'_>) -> Option<Clos
 }
 
 /// What a reply means, and whether its words give it away as one.
-pub(super) fn verdict(file: &Reviewer, page: &Page, view: &str) -> Option<(ReplyVerdict, bool)> {
+pub(super) fn verdict(file: &Sifted<'_>, page: &Page, view: &str) -> Option<(ReplyVerdict, bool)> {
     let view = head(view.trim_start(), TOP);
     let rule = file.verdicts.iter().find(|rule| {
+        if ![&rule.pattern, &rule.marker].into_iter().flatten().all(|pattern| file.may(pattern)) {
+            return false;
+        }
         let said = rule.pattern.as_ref().is_none_or(|p| p.is_match(view));
         let marked = rule.marker.as_ref().is_none_or(|m| m.is_match(&page.hidden));
         said && marked && !rule.unless.as_ref().is_some_and(|u| u.is_match(view))

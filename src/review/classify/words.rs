@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 
 use super::clean::mask;
 use super::page::{BODY, Line, Page};
-use super::reviewer::Reviewer;
+use super::reviewer::Sifted;
 use super::title::strip;
 
 /// A page together with what is not the author's own on it.
@@ -30,18 +30,16 @@ pub(super) enum Quotes {
 
 impl<'a> Words<'a> {
     /// Finds what is noise for this reviewer.
-    pub(super) fn new(page: &'a Page, reviewer: &Reviewer) -> Self {
+    pub(super) fn new(page: &'a Page, reviewer: &Sifted<'_>) -> Self {
+        let pattern = reviewer.noise.as_ref().filter(|noise| reviewer.may(noise));
         let mut noise = Vec::with_capacity(page.blocks.len());
         for (index, block) in page.blocks.iter().enumerate() {
             let inherited = index > 0 && noise.get(block.parent as usize).copied().unwrap_or(false);
-            let own = || {
-                block.closed
-                    && reviewer.noise.as_ref().is_some_and(|n| index as u32 != BODY && n.is_match(&block.summary))
-            };
+            let own = || block.closed && pattern.is_some_and(|n| index as u32 != BODY && n.is_match(&block.summary));
             noise.push(inherited || own());
         }
         let mut words = Self { page, noise, dropped: HashSet::new() };
-        if let Some(footer) = &reviewer.footer {
+        if let Some(footer) = reviewer.footer.as_ref().filter(|footer| reviewer.may(footer)) {
             for found in footer.find_iter(&page.flat) {
                 words.drop_line_at(found.start());
             }

@@ -36,7 +36,7 @@ pub fn plan(summary: &mut Summary, obs: &Observation, notes: &[Note], policy: &P
     if obs.account.is_none() {
         return 0;
     }
-    super::reconcile::adopt(summary, obs);
+    super::reconcile::adopt(summary, &super::receipts(obs, notes));
     let mut added = plan_replies(summary, obs, notes, policy);
     added += plan_acknowledgements(summary, obs);
     if policy.post.description {
@@ -115,9 +115,10 @@ fn plan_acknowledgements(summary: &mut Summary, obs: &Observation) -> usize {
 ///
 /// A reply of ours with this key that nobody has answered is taken over: it was posted before state was lost. After an
 /// objection the next key is used, so that the new reason is posted.
-fn choose_keys(summary: &mut Summary, obs: &Observation) {
+fn choose_keys(summary: &mut Summary, obs: &Observation, notes: &[Note]) {
     let taken = super::taken(summary);
-    let seen = super::receipts(obs);
+    let seen = super::receipts(obs, notes);
+    let ours = |id: u64| seen.iter().any(|receipt| receipt.channel == Channel::Inline && receipt.comment == id);
     for entry in summary.comments.values_mut() {
         let kind = match owed(entry) {
             Owed::Argue => WriteKind::Argue,
@@ -146,6 +147,7 @@ fn choose_keys(summary: &mut Summary, obs: &Observation) {
                     && Some(c.root()) == entry.thread
                     && c.id > receipt.comment
                     && !obs.is_ours(c.author.as_ref())
+                    && !ours(c.id)
             });
             if !answered {
                 reason =
@@ -165,7 +167,7 @@ fn choose_keys(summary: &mut Summary, obs: &Observation) {
 
 fn plan_replies(summary: &mut Summary, obs: &Observation, notes: &[Note], policy: &Policy) -> usize {
     drop_unwanted(summary, obs, notes, policy);
-    choose_keys(summary, obs);
+    choose_keys(summary, obs, notes);
     let owed: Vec<Reply> = {
         let taken = super::taken(summary);
         let scene = Scene { summary, obs, notes, policy };

@@ -25,9 +25,9 @@ pub fn reconcile(summary: &mut Summary, obs: &Observation, notes: &[Note]) {
     if obs.account.is_none() {
         return;
     }
-    let seen = receipts(obs);
+    let seen = receipts(obs, notes);
     read_back_comments(summary, obs, &seen);
-    adopt(summary, obs);
+    adopt(summary, &seen);
     read_back_threads(summary, obs, notes);
     super::describe::reconcile(summary, obs);
     retract(summary, obs, &seen);
@@ -109,11 +109,10 @@ fn not_seen(item: &mut OutboxItem) {
     }
 }
 
-/// Takes over receipts of ours that the outbox does not know: another machine, or lost state.
-pub(super) fn adopt(summary: &mut Summary, obs: &Observation) {
+/// Takes over receipts of ours that the outbox does not know: another machine, another account, or lost state.
+pub(super) fn adopt(summary: &mut Summary, seen: &[Receipt]) {
     let known: BTreeSet<String> = summary.outbox.iter().flat_map(keys).collect();
-    let seen = receipts(obs);
-    for (key, receipt) in by_key(&seen) {
+    for (key, receipt) in by_key(seen) {
         if known.contains(key) {
             continue;
         }
@@ -156,7 +155,7 @@ fn drop_it(item: &mut OutboxItem, why: &str) {
     why.clone_into(&mut item.why);
 }
 
-/// Plans the deletion of our own comments that carry nothing but keys of an earlier comment of ours.
+/// Plans the deletion of our own comments that carry nothing but keys of an earlier comment, ours or another account's.
 fn retract(summary: &mut Summary, obs: &Observation, seen: &[Receipt]) {
     for item in summary.outbox.iter_mut().filter(|item| item.kind == WriteKind::Retract) {
         let Target::Own { channel, id } = item.target else { continue };
@@ -172,7 +171,9 @@ fn retract(summary: &mut Summary, obs: &Observation, seen: &[Receipt]) {
     let mut kept = BTreeSet::new();
     for ((channel, id), receipts) in comments {
         let of = |receipt: &Receipt| (channel, receipt.marker.key().to_owned());
-        if receipts.iter().any(|receipt| !kept.contains(&of(receipt))) {
+        let comment = obs.comments.iter().find(|comment| (comment.channel, comment.id) == (channel, id));
+        let own = comment.is_some_and(|comment| obs.is_ours(comment.author.as_ref()));
+        if !own || receipts.iter().any(|receipt| !kept.contains(&of(receipt))) {
             kept.extend(receipts.iter().map(|receipt| of(receipt)));
             continue;
         }
@@ -252,14 +253,32 @@ fn heed_threads(summary: &mut Summary, obs: &Observation, first: &BTreeMap<&str,
 
 /// Tells whether somebody who counts wrote in the thread after our answer and was not heard yet.
 pub(crate) fn answered_since(entry: &Entry, receipt: &Receipt, notes: &[Note], obs: &Observation) -> bool {
+    objections(entry, receipt, notes, obs).any(|id| !entry.heard.contains(&id))
+}
+
+/// Tells whether somebody who counts ever objected to our answer. What a fresh state has just heard speaks against it too.
+pub(crate) fn objected_since(entry: &Entry, receipt: &Receipt, notes: &[Note], obs: &Observation) -> bool {
+    objections(entry, receipt, notes, obs).next().is_some()
+}
+
+/// Returns the replies after an answer of ours that do not accept it.
+fn objections<'a>(
+    entry: &'a Entry,
+    receipt: &'a Receipt,
+    notes: &'a [Note],
+    obs: &'a Observation,
+) -> impl Iterator<Item = u64> + 'a {
     let later = obs.comments.iter().filter(|comment| {
-        comment.channel == Channel::Inline && Some(comment.root()) == entry.thread && comment.id > receipt.comment
+        receipt.channel == Channel::Inline
+            && comment.channel == Channel::Inline
+            && Some(comment.root()) == entry.thread
+            && comment.id > receipt.comment
     });
-    let counts = |id: u64| {
-        let note = notes.iter().find(|note| note.channel == Channel::Inline && note.id == id);
+    let counts = |id: &u64| {
+        let note = notes.iter().find(|note| note.channel == Channel::Inline && note.id == *id);
         note.is_none_or(|note| {
             note.standing.creates_work() && matches!(note.said.verdict, ReplyVerdict::Insists | ReplyVerdict::Unclear)
         })
     };
-    receipt.channel == Channel::Inline && later.map(|c| c.id).any(|id| !entry.heard.contains(&id) && counts(id))
+    later.map(|comment| comment.id).filter(counts)
 }

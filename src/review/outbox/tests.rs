@@ -4,7 +4,7 @@ use crate::review::decision::Verb;
 use crate::review::description::{BlockReading, read, splice};
 use crate::review::ids::Login;
 use crate::review::note::{Classified, Kind, Note, ReplyVerdict, Standing};
-use crate::review::observation::Reading;
+use crate::review::observation::{Permission, Reading};
 use crate::review::policy::{Policy, Replies};
 use crate::review::sample;
 use crate::review::severity::Severity;
@@ -39,7 +39,9 @@ impl Scene {
 
     fn notes(&self) -> Vec<Note> {
         let each = |comment: &Comment| {
-            let ours = self.obs.is_ours(comment.author.as_ref()) && marker::parse(&comment.body).is_some();
+            let writes = comment.author.as_ref().is_some_and(|author| self.obs.permission(author) == Permission::Write);
+            let may_mark = writes || self.obs.is_ours(comment.author.as_ref());
+            let ours = may_mark && marker::parse(&comment.body).is_some();
             let bot = comment.author.as_ref().is_some_and(|a| a.kind == crate::review::comment::AccountKind::Bot);
             let standing = match (ours, bot) {
                 (true, _) => Standing::Ours,
@@ -177,6 +179,42 @@ fn r8_an_argument_counts_once_both_places_are_read_back() {
     let entry = &scene.summary.comments[&"c1".parse().expect("id")];
     assert!(matches!(&entry.proof, Some(Proof::Reply { comment_id: 1001, key, .. }) if *key == reply.key));
     assert_eq!(entry.history.last().map(|m| (m.from, m.to)), Some((Some(Status::Open), Status::Argued)));
+}
+
+#[test]
+fn r13_two_accounts_that_may_write_say_one_thing_once() {
+    let mut scene = Scene::new(vec![argued("c1"), stale("c2")]);
+    scene.run();
+    let posted = scene.posted;
+    assert_eq!(posted, 2);
+    // The same pull request from another machine, where another account works with a state of its own.
+    scene.obs.permissions.insert(sample::person("me").login, Permission::Write);
+    scene.obs.account = Some(sample::person("you"));
+    scene.summary = sample::summary(vec![argued("c1"), stale("c2")]);
+    scene.run();
+    assert_eq!(scene.posted, posted, "{:?}", scene.texts());
+    assert_eq!(scene.status("c1"), Status::Argued, "what stands there settles it");
+    // Who may not write here is not believed. The stale one's thread is resolved by now and needs no words.
+    scene.obs.permissions.insert(sample::person("me").login, Permission::Read);
+    scene.summary = sample::summary(vec![argued("c1"), stale("c2")]);
+    scene.run();
+    assert_eq!(scene.posted, posted + 1);
+}
+
+#[test]
+fn r23_a_second_copy_is_deleted_by_the_account_that_wrote_it() {
+    let mut scene = Scene::new(vec![argued("c1")]);
+    scene.run();
+    let said = scene.texts()[0].to_owned();
+    let theirs = scene.say(Some(1), sample::person("you"), &said);
+    scene.obs.permissions.insert(sample::person("you").login, Permission::Write);
+    scene.run();
+    assert!(scene.obs.comments.iter().any(|comment| comment.id == theirs), "what is not ours is not deleted");
+    scene.obs.account = Some(sample::person("you"));
+    scene.obs.permissions.insert(sample::person("me").login, Permission::Write);
+    scene.run();
+    assert!(!scene.obs.comments.iter().any(|comment| comment.id == theirs), "the later copy goes");
+    assert_eq!(scene.obs.comments.iter().filter(|comment| comment.body == said).count(), 1);
 }
 
 #[test]

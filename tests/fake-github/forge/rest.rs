@@ -40,6 +40,14 @@ pub fn unprocessable<T>(errors: &[&str]) -> Result<T, Refused> {
     Err(Refused(Reply::json(422, &body)))
 }
 
+/// Refuses with 422 and one error as an object.
+pub fn invalid<T>(resource: &str, field: &str, message: &str) -> Result<T, Refused> {
+    let error = json!({"resource": resource, "code": "custom", "field": field, "message": message});
+    let body = json!({"message": "Validation Failed", "errors": [error], "documentation_url": "https://docs.github.com/rest",
+        "status": "422"});
+    Err(Refused(Reply::json(422, &body)))
+}
+
 /// Refuses as for something that is not there.
 pub fn not_found<T>() -> Result<T, Refused> {
     refuse(404, "Not Found")
@@ -118,10 +126,11 @@ fn rate_limit(st: &State, me: &Caller) -> Value {
         let quota = st.quotas.get(&format!("{resource}:{}", me.login));
         let used = quota.map_or(0, |q| q.used);
         let reset = quota.map_or(st.clock.now() + 3_600_000, |q| q.reset) / 1000;
-        json!({"limit": limit, "used": used, "remaining": limit - used, "reset": reset, "resource": resource})
+        json!({"limit": limit, "used": used, "remaining": limit - used, "reset": reset})
     };
     let (core, graphql) = (figures("core", st.settings.rate_limit), figures("graphql", st.settings.graphql_limit));
-    json!({"resources": {"core": core, "graphql": graphql}, "rate": core})
+    let search = json!({"limit": 30, "used": 0, "remaining": 30, "reset": st.clock.now() / 1000 + 60});
+    json!({"resources": {"core": core, "graphql": graphql, "search": search}, "rate": core})
 }
 
 /// Permission alternatives of a path inside a repository.
@@ -163,7 +172,9 @@ fn in_repo(mut call: Call<'_>, segs: &[&str]) -> Outcome {
     match (method, segs) {
         ("GET", []) => {
             let login = call.me.login.clone();
-            Ok(Reply::json(200, &call.view().repo(Some(&login))))
+            let mut out = call.view().repo(Some(&login));
+            super::view::extend(&mut out, json!({"network_count": 0, "subscribers_count": 0}));
+            Ok(Reply::json(200, &out))
         }
         (_, ["issues", ..])
         | ("GET" | "PATCH" | "DELETE", ["pulls", "comments", ..])
@@ -220,9 +231,7 @@ impl Call<'_> {
     pub fn text(&self, body: &Value, field: &str) -> Result<String, Refused> {
         let text = body[field].as_str().unwrap_or_default().to_owned();
         if text.chars().count() > 65_536 {
-            let error = json!({"resource": "IssueComment", "code": "custom", "field": field, "message": format!("{field} is too long (maximum is 65536 characters)")});
-            let body = json!({"message": "Validation Failed", "errors": [error], "status": "422"});
-            return Err(Refused(Reply::json(422, &body)));
+            return invalid("IssueComment", field, &format!("{field} is too long (maximum is 65536 characters)"));
         }
         Ok(text)
     }

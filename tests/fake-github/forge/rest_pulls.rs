@@ -6,7 +6,7 @@ use super::git;
 use super::http::Reply;
 use super::rest::{Call, Outcome, Refused, not_found, refuse};
 use super::state::At;
-use super::state::{Check, Comment, Pull, Repo, Status, parse_time};
+use super::state::{Check, Comment, Pull, Repo, Status, iso, parse_time};
 use super::view::extend;
 
 /// Answers a read, `None` for a path that is not known.
@@ -102,7 +102,8 @@ fn one(call: &mut Call<'_>, at: At) -> Outcome {
     Ok(Reply::json(200, &out))
 }
 
-fn counts(call: &Call<'_>, at: At) -> Result<Value, Refused> {
+/// What only the single read of a pull request counts.
+pub fn counts(call: &Call<'_>, at: At) -> Result<Value, Refused> {
     let files = changed(call, at)?;
     let (add, del) = files.iter().fold((0, 0), |(a, d), f| (a + f.additions, d + f.deletions));
     let commits = own_commits(call, at)?.len();
@@ -355,8 +356,12 @@ fn workflow_runs(call: &mut Call<'_>) -> Outcome {
     let checks = &call.st.repos[call.repo].checks;
     let found: Vec<&Check> = checks.iter().rev().filter(|c| c.workflow.is_some() && c.sha == sha).collect();
     call.counted("workflow_runs", &found, |c| {
-        json!({"id": c.suite, "check_suite_id": c.suite, "name": c.workflow, "path": c.workflow, "head_sha": c.sha,
-            "status": c.status, "conclusion": c.conclusion, "event": "push"})
+        let repo = call.view().repo(None);
+        json!({"id": c.suite, "node_id": format!("WFR_{}", c.suite), "check_suite_id": c.suite, "name": c.workflow,
+            "path": c.workflow, "head_sha": c.sha, "head_branch": null, "status": c.status, "conclusion": c.conclusion,
+            "event": "push", "run_number": 1, "display_title": c.name, "workflow_id": c.suite, "pull_requests": [],
+            "created_at": iso(c.started), "updated_at": iso(c.completed.unwrap_or(c.started)), "head_commit": null,
+            "head_repository": repo, "repository": repo})
     })
 }
 
@@ -386,6 +391,11 @@ fn rules(call: &mut Call<'_>, branch: &str) -> Outcome {
     call.list(&found, |rule| {
         let mut out = source.clone();
         extend(&mut out, rule.clone());
+        if out["type"] == "required_status_checks"
+            && out["parameters"]["strict_required_status_checks_policy"].is_null()
+        {
+            out["parameters"]["strict_required_status_checks_policy"] = json!(false);
+        }
         out
     })
 }
@@ -393,6 +403,9 @@ fn rules(call: &mut Call<'_>, branch: &str) -> Outcome {
 /// A branch as every reader sees it: whether it is protected, and which checks that requires.
 fn branch_info(call: &mut Call<'_>, branch: &str) -> Outcome {
     let sha = sha_of(call, branch).or_else(|_| refuse(404, "Branch not found"))?;
+    let git = git::open(&call.st.repos[call.repo].git, &[]).or_else(|why| broken(&why))?;
+    let Some(info) = git::commit(&git, &sha) else { return not_found() };
+    let commit = call.view().commit(&info);
     let rule = call.st.repos[call.repo].protection.get(branch);
     let checks = rule.and_then(|rule| rule["checks"].as_array().cloned()).unwrap_or_default();
     let names: Vec<&Value> = checks.iter().map(|check| &check["context"]).collect();
@@ -401,7 +414,7 @@ fn branch_info(call: &mut Call<'_>, branch: &str) -> Outcome {
     let url = format!("{}/repos/{}/branches/{branch}", call.st.base, call.st.repos[call.repo].slug());
     Ok(Reply::json(
         200,
-        &json!({"name": branch, "commit": {"sha": sha}, "_links": {"self": url}, "protected": rule.is_some(),
+        &json!({"name": branch, "commit": commit, "_links": {"self": url, "html": url}, "protected": rule.is_some(),
         "protection": {"enabled": rule.is_some(), "required_status_checks": required}, "protection_url": format!("{url}/protection")}),
     ))
 }

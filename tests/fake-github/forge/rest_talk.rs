@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::http::Reply;
-use super::rest::{Call, Outcome, Refused, not_found, refuse, unprocessable};
+use super::rest::{Call, Outcome, Refused, invalid, not_found, refuse};
 use super::state::At;
 use super::state::{Pull, parse_time};
 
@@ -51,7 +51,7 @@ fn say(call: &mut Call<'_>, number: &str) -> Outcome {
     let body = call.body()?;
     let text = call.text(&body, "body")?;
     if text.trim().is_empty() {
-        return unprocessable(&["body can't be blank"]);
+        return invalid("IssueComment", "body", "body can't be blank");
     }
     let me = call.me.login.clone();
     let id = call.st.new_talk(at, &me, &text, None);
@@ -126,7 +126,7 @@ fn reactions(call: &mut Call<'_>, comment: Option<&str>, number: Option<&str>) -
             let content = body["content"].as_str().unwrap_or_default().to_owned();
             let known = ["+1", "-1", "laugh", "confused", "heart", "hooray", "rocket", "eyes"];
             if !known.contains(&content.as_str()) {
-                return unprocessable(&["content is not one of the known reactions"]);
+                return invalid("Reaction", "content", "content is not one of the known reactions");
             }
             let me = call.me.login.clone();
             let Some((id, new)) = call.st.new_reaction(at, &me, &content, to) else { return not_found() };

@@ -216,6 +216,7 @@ fn patch(call: &mut Call<'_>, number: &str) -> Outcome {
     pull.updated = now;
     let Some(pull) = call.st.repos[at.repo].pull(at.pull) else { return not_found() };
     let mut out = call.view().pull(pull, true);
+    super::view::extend(&mut out, super::rest_pulls::counts(call, at)?);
     super::view::extend(&mut out, json!({"mergeable": null, "mergeable_state": "unknown"}));
     Ok(Reply::json(200, &out))
 }

@@ -34,7 +34,7 @@ impl View<'_> {
             "has_downloads": true, "has_issues": true, "has_projects": false, "has_wiki": false, "has_pages": false,
             "has_discussions": false, "homepage": null, "language": null, "open_issues": r.pulls.len(),
             "open_issues_count": r.pulls.len(), "license": null, "size": 0, "stargazers_count": 0, "watchers": 0,
-            "watchers_count": 0, "network_count": 0, "subscribers_count": 0, "pushed_at": LONG_AGO,
+            "watchers_count": 0, "pushed_at": LONG_AGO,
             "created_at": LONG_AGO, "updated_at": LONG_AGO,
             "visibility": if r.private { "private" } else { "public" }, "clone_url": format!("{}.git", self.html()),
         });
@@ -147,6 +147,15 @@ impl View<'_> {
         })
     }
 
+    /// Returns the app of a check run.
+    fn app(&self, c: &Check) -> Value {
+        json!({
+            "id": c.app_id, "node_id": format!("A_{}", c.app_id), "slug": c.app_slug, "name": c.app_slug, "description": null,
+            "owner": self.st.user_json(&self.repo.owner, false), "external_url": self.html(), "html_url": self.html(),
+            "created_at": LONG_AGO, "updated_at": LONG_AGO, "permissions": {}, "events": [],
+        })
+    }
+
     /// Returns a check run.
     pub fn check(&self, c: &Check) -> Value {
         let api = self.api();
@@ -155,7 +164,7 @@ impl View<'_> {
             "conclusion": c.conclusion, "started_at": iso(c.started), "completed_at": c.completed.map(iso),
             "external_id": "", "url": format!("{api}/check-runs/{}", c.id), "pull_requests": [],
             "html_url": format!("{}/runs/{}", self.html(), c.id), "details_url": format!("{}/runs/{}", self.html(), c.id),
-            "check_suite": {"id": c.suite}, "app": {"id": c.app_id, "slug": c.app_slug, "name": c.app_slug},
+            "check_suite": {"id": c.suite}, "app": self.app(c),
             "output": {"title": c.title, "summary": c.summary, "text": null, "annotations_count": 0,
                 "annotations_url": format!("{api}/check-runs/{}/annotations", c.id)},
         })

@@ -4,21 +4,17 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use pushback::engine::EngineError;
 use pushback::engine::rounds::RunEnd;
-use pushback::review::comment::Channel;
+use pushback::review::comment::{Channel, Comment};
 use pushback::review::ids::FindingId;
 use pushback::review::marker;
 use pushback::review::severity::Severity;
 use pushback::review::status::Status;
-use pushback::review::summary::{Proof, StopReason, WriteKind};
+use pushback::review::summary::{Entry, Proof, StopReason, Summary, WriteKind};
 
-use super::ports::{Shared, poster};
-use super::world::World;
+use super::ports::Shared;
+use super::world::{World, is_ours};
 
 type End<'a> = Option<&'a Result<RunEnd, EngineError>>;
-
-fn is_ours(comment: &pushback::review::comment::Comment) -> bool {
-    comment.author.as_ref().is_some_and(|author| author.login.as_str() == poster())
-}
 
 fn no_double_post(world: &World, seed: u64) {
     let mut seen = BTreeMap::new();
@@ -74,18 +70,18 @@ fn people_keep_their_text(world: &World, seed: u64) {
 /// Only what surely reached no editor, or was cut off, may be sent again.
 fn no_brief_twice(world: &World, seed: u64) {
     let mut seen = BTreeSet::new();
-    for (at, (brief, excused)) in world.briefs.iter().enumerate() {
-        assert!(!seen.contains(brief), "seed {seed}: brief {at} was sent twice: {brief}");
-        if !excused {
+    for (at, sent) in world.briefs.iter().enumerate() {
+        let brief = (sent.machine, &sent.text);
+        assert!(!seen.contains(&brief), "seed {seed}: brief {at} was sent twice: {brief:?}");
+        if !sent.excused {
             seen.insert(brief);
         }
     }
 }
 
 /// A claim that came back is told by its newest form.
-fn told_by_newer(world: &World, id: FindingId) -> bool {
-    let newer =
-        world.state.iter().flat_map(|state| state.comments.values()).filter(|e| e.finding.previous.contains(&id));
+fn told_by_newer(world: &World, summary: &Summary, id: FindingId) -> bool {
+    let newer = summary.comments.values().filter(|entry| entry.finding.previous.contains(&id));
     newer.into_iter().any(|entry| {
         let key = match (&entry.proof, &entry.pending) {
             (Some(Proof::Reply { key, .. } | Proof::Plan { key, .. }), _) => Some(key.clone()),
@@ -96,52 +92,79 @@ fn told_by_newer(world: &World, id: FindingId) -> bool {
     })
 }
 
-fn proofs_hold(world: &World, seed: u64) {
-    let Some(state) = &world.state else { return };
-    for entry in state.comments.values().filter(|entry| entry.finding.status.settled()) {
-        let id = entry.finding.id;
-        match (&entry.finding.status, &entry.proof) {
-            (Status::Fixed, Some(Proof::Commit { sha, .. })) => {
-                assert!(
-                    world.repo.is_ancestor(sha, &world.repo.remote),
-                    "seed {seed}: {id} fixed by a commit that is not pushed"
-                );
-            }
-            (Status::Argued, Some(Proof::Reply { comment_id, key, reason })) => {
-                assert!(entry.finding.severity != Severity::P1, "seed {seed}: {id} is a P1 and argued");
-                // Nothing is left to argue about where the finding was deleted with its thread.
-                let carrier = entry.thread.unwrap_or_default();
-                if !world.comments.iter().any(|comment| comment.id == carrier) {
-                    continue;
-                }
-                let says = |body: &str| body.contains(key.as_str()) && body.contains(reason.as_str());
-                let posted = world.comments.iter().any(|comment| comment.id == *comment_id && says(&comment.body));
-                assert!(posted, "seed {seed}: {id} argued without a reply");
-                assert!(
-                    world.rows_removed || world.body.contains(key.as_str()) || told_by_newer(world, id),
-                    "seed {seed}: {id} argued without a line in the description"
-                );
-            }
-            (Status::Deferred, Some(Proof::Plan { path, url, comment_id, key, .. })) => {
-                assert!(entry.finding.severity != Severity::P1, "seed {seed}: {id} is a P1 and deferred");
-                let files = world.repo.at(&world.repo.remote);
-                let named =
-                    files.get(path).is_some_and(|plan| plan.split_whitespace().any(|word| word == id.to_string()));
-                assert!(named, "seed {seed}: {id} deferred without a plan for it in the branch");
-                let carrier = entry.thread.unwrap_or_default();
-                if !world.comments.iter().any(|comment| comment.id == carrier) {
-                    continue;
-                }
-                let says = |body: &str| body.contains(key.as_str()) && body.contains(url.as_str());
-                let posted = world.comments.iter().any(|comment| comment.id == *comment_id && says(&comment.body));
-                assert!(posted, "seed {seed}: {id} deferred without a reply that links its plan");
-                assert!(
-                    world.rows_removed || world.body.contains(key.as_str()) || told_by_newer(world, id),
-                    "seed {seed}: {id} deferred without a line in the description"
-                );
-            }
-            (status, proof) => assert!(proof.is_some(), "seed {seed}: {id} is {status} without proof"),
+/// Says what of a settled finding's proof is not there in the world.
+fn unproved(world: &World, summary: &Summary, entry: &Entry) -> Option<String> {
+    let p1 = entry.finding.severity == Severity::P1;
+    let id = entry.finding.id;
+    match (&entry.finding.status, &entry.proof) {
+        (Status::Fixed, Some(Proof::Commit { sha, .. })) => (!world.repo.is_ancestor(sha, &world.repo.remote))
+            .then(|| "fixed by a commit that is not pushed".to_owned()),
+        (Status::Argued, Some(Proof::Reply { .. })) if p1 => Some("a P1 and argued".to_owned()),
+        (Status::Deferred, Some(Proof::Plan { .. })) if p1 => Some("a P1 and deferred".to_owned()),
+        (Status::Argued, Some(Proof::Reply { comment_id, key, reason })) => {
+            unread(world, summary, entry, (*comment_id, key, reason))
         }
+        (Status::Deferred, Some(Proof::Plan { path, url, comment_id, key, .. })) => {
+            let files = world.repo.at(&world.repo.remote);
+            let named = files.get(path).is_some_and(|plan| plan.split_whitespace().any(|word| word == id.to_string()));
+            if !named {
+                return Some("deferred without a plan for it in the branch".to_owned());
+            }
+            unread(world, summary, entry, (*comment_id, key, url))
+        }
+        (status, None) => Some(format!("{status} without a proof")),
+        (_, Some(_)) => None,
+    }
+}
+
+/// R5: words count only in the thread and in the description. Nothing is left to say where the thread is gone.
+fn unread(world: &World, summary: &Summary, entry: &Entry, (comment, key, says): (u64, &str, &str)) -> Option<String> {
+    let carrier = entry.thread.unwrap_or_default();
+    if !world.comments.iter().any(|comment| comment.id == carrier) || world.deleted.contains(&comment) {
+        return None;
+    }
+    let said = |body: &str| body.contains(key) && body.contains(says);
+    if !world.comments.iter().any(|other| other.id == comment && is_ours(other) && said(&other.body)) {
+        return Some(format!("{} without a reply that says so", entry.finding.status));
+    }
+    let listed = world.rows_removed || world.body.contains(key) || told_by_newer(world, summary, entry.finding.id);
+    (!listed).then(|| format!("{} without a line in the description", entry.finding.status))
+}
+
+/// Whatever is stored as settled for the first time is proved in the world at that moment.
+pub(crate) fn stored(world: &World, summary: &Summary) {
+    for entry in summary.comments.values().filter(|entry| entry.finding.status.settled()) {
+        let known = world.state.as_ref().and_then(|state| state.comments.get(&entry.finding.id));
+        if known.is_some_and(|known| known.finding.status == entry.finding.status && known.proof == entry.proof) {
+            continue;
+        }
+        let wrong = unproved(world, summary, entry);
+        assert!(wrong.is_none(), "stored: {} is {}", entry.finding.id, wrong.unwrap_or_default());
+    }
+}
+
+/// After a run that looked, every proof holds, and nobody has objected to what settles in words.
+fn proofs_hold(world: &World, end: End<'_>, seed: u64) {
+    let Some(Ok(end)) = end else { return };
+    let Some(survey) = &end.survey else { return };
+    for entry in end.summary.comments.values().filter(|entry| entry.finding.status.settled()) {
+        let wrong = unproved(world, &end.summary, entry);
+        assert!(wrong.is_none(), "seed {seed}: {} is {}", entry.finding.id, wrong.unwrap_or_default());
+        let (Status::Argued | Status::Deferred | Status::Answered, Some(proof)) = (entry.finding.status, &entry.proof)
+        else {
+            continue;
+        };
+        let (Proof::Reply { comment_id, .. } | Proof::Plan { comment_id, .. }) = proof else { continue };
+        let against = world.objections.iter().find(|objection| {
+            Some(objection.root) == entry.thread && objection.id > *comment_id && objection.at <= survey.obs.at
+        });
+        let stands = world.comments.iter().any(|comment| Some(comment.id) == entry.thread);
+        assert!(
+            against.is_none() || !stands,
+            "seed {seed}: {} is {} by comment {comment_id}, against which {against:?} was said",
+            entry.finding.id,
+            entry.finding.status
+        );
     }
 }
 
@@ -193,13 +216,45 @@ fn settled_is_true(world: &World, end: End<'_>, seed: u64) {
         {
             continue;
         }
+        let threads = threads_about(world, defect.n);
+        // Nobody can know of a comment that was gone before he looked; who knew of a P1 is asked below.
+        if threads.is_empty() {
+            continue;
+        }
+        // A person's word stands as long as the thread does that he resolved.
+        let closed = |root: &u64| {
+            world
+                .threads
+                .iter()
+                .any(|t| t.root == *root && t.resolved && t.resolved_by.as_ref().is_some_and(|by| by.as_str() == "ann"))
+        };
+        if defect.level == "P2" && threads.iter().any(closed) {
+            continue;
+        }
         assert!(defect.level == "P2", "seed {seed}: settled with P1 defect {} in the head", defect.n);
-        let argued = end.summary.comments.values().any(|entry| {
-            matches!(entry.finding.status, Status::Argued | Status::Deferred)
-                && entry.text.contains(&format!("defect {} ", defect.n))
-        });
+        let looked = end.survey.as_ref().map(|survey| survey.obs.at);
+        let argued = threads.iter().any(|root| answered_in_words(world, *root, looked));
         assert!(argued, "seed {seed}: settled with P2 defect {} neither fixed, argued nor deferred", defect.n);
     }
+    let there = |n: &&u32| files.values().any(|text| text.contains(&format!("DEFECT {n})")));
+    let orphan = world.orphans.iter().find(there);
+    assert!(orphan.is_none(), "seed {seed}: settled although the comment of P1 defect {orphan:?} was deleted");
+}
+
+fn threads_about(world: &World, n: u32) -> Vec<u64> {
+    let roots = world.comments.iter().filter(|c| c.channel == Channel::Inline && c.in_reply_to.is_none());
+    roots.filter(|comment| comment.body.contains(&format!("defect {n} "))).map(|comment| comment.id).collect()
+}
+
+/// Tells whether an answer of ours stands in a thread and in the description, with nothing said against it since.
+fn answered_in_words(world: &World, root: u64, looked: Option<jiff::Timestamp>) -> bool {
+    let against =
+        |reply: &Comment| world.objections.iter().any(|o| o.root == root && o.id > reply.id && Some(o.at) <= looked);
+    let ours = world.comments.iter().filter(|comment| comment.in_reply_to == Some(root) && is_ours(comment));
+    ours.filter(|reply| !against(reply)).flat_map(|reply| marker::parse_all(&reply.body)).any(|marker| {
+        matches!(marker.kind(), WriteKind::Argue | WriteKind::Defer)
+            && (world.rows_removed || world.body.contains(marker.key()))
+    })
 }
 
 /// Only commands of those who may are acknowledged.
@@ -218,7 +273,7 @@ pub(crate) fn check(world: &Shared, end: End<'_>, seed: u64) {
     no_brief_twice(&world, seed);
     no_lost_finding(&world, end, seed);
     settled_is_true(&world, end, seed);
-    proofs_hold(&world, seed);
+    proofs_hold(&world, end, seed);
     the_branch_is_sound(&world, seed);
 }
 

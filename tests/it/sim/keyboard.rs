@@ -16,9 +16,9 @@ use pushback::review::severity::Severity;
 use pushback::review::status::Status;
 use pushback::review::triage::Size;
 
-use super::ports::{self, Shared, SimAgent, SimClock, SimForge, SimStore, SimVerifier, poster, pr_ref};
+use super::ports::{self, Shared, SimAgent, SimClock, SimForge, SimStore, SimVerifier, pr_ref};
 use super::repo::Tree;
-use super::world::{Killed, Rng, World};
+use super::world::{Killed, Rng, World, is_ours};
 
 /// Questions after which a person has enough.
 const PATIENCE: u32 = 80;
@@ -153,8 +153,7 @@ fn reviewed(seed: u64) -> Shared {
 /// Returns how often each receipt and each command of ours stands on the pull request.
 fn said(world: &World) -> BTreeMap<String, u32> {
     let mut said = BTreeMap::new();
-    let ours = |author: &pushback::review::comment::Author| author.login.as_str() == poster();
-    for comment in world.comments.iter().filter(|comment| comment.author.as_ref().is_some_and(ours)) {
+    for comment in world.comments.iter().filter(|comment| is_ours(comment)) {
         let markers = marker::parse_all(&comment.body);
         let mut keys: Vec<String> = markers.iter().map(|marker| marker.key().to_owned()).collect();
         if keys.is_empty() {

@@ -2,6 +2,7 @@
 
 mod invariants;
 mod keyboard;
+mod people;
 mod ports;
 mod repo;
 mod world;
@@ -18,7 +19,7 @@ use pushback::review::policy::Policy;
 
 use ports::{Shared, SimAgent, SimClock, SimForge, SimStore, SimVerifier, pr_ref};
 use repo::Tree;
-use world::{Killed, World};
+use world::{Killed, Weather, World};
 
 fn policy() -> Policy {
     let mut policy = Policy { has_verify: true, ..Policy::default() };
@@ -29,7 +30,7 @@ fn policy() -> Policy {
 /// Worlds that are played side by side.
 const THREADS: usize = 2;
 
-/// Failing seeds after which no more are played.
+/// Failing seeds after which no more are played, unless `PUSHBACK_SIM_FAILURES` says otherwise.
 const MOST_FAILURES: usize = 4;
 
 /// Runs once to its end, or to the kill.
@@ -130,43 +131,99 @@ fn tell(told: &Shared) {
     eprintln!("{:?} now {} head {}", world.defects, world.now, world.repo.remote);
 }
 
-fn play_in(world: &Shared, seed: u64) {
-    let (kills, faults) = {
-        let mut world = world.borrow_mut();
-        (world.rng.below(4), world.rng.below(3) * 4)
+/// Calls at which a kill hurts most: between an effect and its record.
+const SORE: &[&str] = &[
+    "write answered",
+    "write answered",
+    "edited",
+    "editor",
+    "commit",
+    "committed",
+    "push",
+    "pushed",
+    "save",
+    "saved",
+    "verify",
+];
+
+/// Draws what this run has to live with, and where it is killed.
+fn weather(world: &Shared) {
+    let mut world = world.borrow_mut();
+    let world = &mut *world;
+    let rng = &mut world.rng;
+    world.weather = Weather {
+        reads: *rng.pick(&[0, 0, 0, 4, 8]),
+        writes: *rng.pick(&[0, 0, 20, 50]),
+        lag: *rng.pick(&[0, 0, 20]),
+        busy: *rng.pick(&[0, 0, 5, 20]),
+        talk: *rng.pick(&[0, 40, 80]),
     };
-    {
-        let mut world = world.borrow_mut();
-        world.faults = faults;
-        world.busy = *world.rng.pick(&[0, 0, 5, 15]);
+    let (at, after) = (world.ops + 1 + rng.below(60), 1 + rng.below(3));
+    match rng.below(5) {
+        0 | 1 => world.kill_at = Some(at),
+        2 | 3 => world.kill_on = Some((*rng.pick(SORE), after)),
+        _ => {}
     }
-    for _ in 0..kills {
+}
+
+/// What happens while nobody runs the program.
+fn between(world: &Shared, machines: u64) {
+    if world.borrow_mut().rng.chance(10) {
+        world.borrow_mut().lose_state();
+    }
+    if machines == 2 && world.borrow_mut().rng.chance(40) {
+        world.borrow_mut().switch();
+        invariants::pull(world);
+    }
+    if world.borrow_mut().rng.chance(15) {
+        world.borrow_mut().person_pushes();
+        invariants::pull(world);
+    }
+    let mut world = world.borrow_mut();
+    if world.rng.chance(60) {
+        let time = world.rng.below(2400);
+        world.advance(Duration::from_secs(time));
+    }
+    for _ in 0..2 {
+        if world.rng.chance(30) {
+            world.somebody_acts();
+        }
+    }
+}
+
+fn play_in(world: &Shared, seed: u64) {
+    let (legs, machines) = {
+        let mut world = world.borrow_mut();
+        (world.rng.below(5), 1 + world.rng.below(2))
+    };
+    for _ in 0..legs {
+        weather(world);
+        let end = run(world);
         {
             let mut world = world.borrow_mut();
-            let at = world.ops + 1 + world.rng.below(60);
-            world.kill_at = Some(at);
-        }
-        let end = run(world);
-        world.borrow_mut().kill_at = None;
-        if end.is_none() {
-            world.borrow_mut().killed();
+            (world.kill_at, world.kill_on) = (None, None);
+            if end.is_none() {
+                world.killed();
+            }
         }
         invariants::check(world, end.as_ref(), seed);
-        if world.borrow_mut().rng.chance(12) {
-            world.borrow_mut().lose_state();
-        }
-        if world.borrow_mut().rng.chance(15) {
-            world.borrow_mut().person_pushes();
-            invariants::pull(world);
-        }
-        if world.borrow().busy > 0 && world.borrow_mut().rng.chance(40) {
-            world.borrow_mut().somebody_acts();
-        }
+        between(world, machines);
     }
     {
         let mut world = world.borrow_mut();
-        (world.faults, world.busy) = (0, 0);
+        world.weather = Weather::default();
+        // Whoever meant to answer does so now.
+        world.advance(Duration::from_secs(1000));
     }
+    come_to_rest(world, seed);
+    if machines == 2 && world.borrow_mut().rng.chance(50) {
+        world.borrow_mut().switch();
+        come_to_rest(world, seed);
+    }
+}
+
+/// Runs until running again can change nothing, and shows that it does not.
+fn come_to_rest(world: &Shared, seed: u64) {
     for _ in 0..8 {
         invariants::pull(world);
         let end = run(world);
@@ -182,8 +239,11 @@ fn play_in(world: &Shared, seed: u64) {
     invariants::final_state(world, end.as_ref(), &before, seed);
 }
 
+fn number(name: &str) -> Option<u64> {
+    std::env::var(name).ok().and_then(|text| text.parse().ok())
+}
+
 fn seeds() -> std::ops::Range<u64> {
-    let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
     match (number("PUSHBACK_SIM_SEED"), number("PUSHBACK_SIM_SEEDS")) {
         (Some(seed), _) => seed..seed + 1,
         // As many as the default test run has time for; `scripts/simulate --seeds N` plays more.
@@ -195,12 +255,13 @@ fn seeds() -> std::ops::Range<u64> {
 fn simulation_holds_every_invariant() {
     let (next, end) = (AtomicU64::new(seeds().start), seeds().end);
     let failed = Mutex::new(Vec::new());
+    let most = number("PUSHBACK_SIM_FAILURES").and_then(|n| usize::try_from(n).ok()).unwrap_or(MOST_FAILURES);
     std::thread::scope(|scope| {
         for _ in 0..THREADS {
             scope.spawn(|| {
                 loop {
                     let seed = next.fetch_add(1, Ordering::Relaxed);
-                    if seed >= end || failed.lock().expect("a list").len() >= MOST_FAILURES {
+                    if seed >= end || failed.lock().expect("a list").len() >= most {
                         break;
                     }
                     if catch_unwind(|| play(seed)).is_err() {

@@ -11,7 +11,7 @@ use pushback::ports::{
     Agent, AgentOutcome, AgentReport, Brief, BriefFiles, Clock, Depth, Event, Forge, ForgeError, Held, LinkedIssue,
     Loaded, Plans, Reporter, Store, StoreError, Verifier, VerifyReport, Woken, Write, Written,
 };
-use pushback::review::comment::Thread;
+use pushback::review::comment::{Comment, Thread};
 use pushback::review::followup::PlanView;
 use pushback::review::ids::{FindingId, PrNumber, PrRef, Sha};
 use pushback::review::observation::{
@@ -21,7 +21,8 @@ use pushback::review::severity::Severity;
 use pushback::review::summary::{Summary, VerifyState};
 use serde_json::json;
 
-use super::world::{ME, World, me, person};
+use super::invariants;
+use super::world::{ACCOUNTS, Sent, World, person};
 
 pub(crate) type Shared = Rc<RefCell<World>>;
 
@@ -32,16 +33,12 @@ pub(crate) fn pr_ref() -> PrRef {
 pub(crate) struct SimForge(pub(crate) Shared);
 
 impl SimForge {
-    /// Draws whether this call fails.
-    fn fault(&self, what: &str) -> bool {
+    /// Draws whether this read fails.
+    fn read_fault(&self, what: &str) -> Result<(), ForgeError> {
         World::tick(&self.0, what);
         let mut world = self.0.borrow_mut();
-        let chance = world.faults;
-        world.rng.chance(chance)
-    }
-
-    fn read_fault(&self, what: &str) -> Result<(), ForgeError> {
-        if self.fault(what) {
+        let chance = world.weather.reads;
+        if world.rng.chance(chance) {
             return Err(ForgeError::CouldNotRead { request: what.to_owned(), why: "status 502".into() });
         }
         Ok(())
@@ -49,7 +46,10 @@ impl SimForge {
 }
 
 pub(crate) fn observation(world: &World) -> Observation {
-    let mut comments = world.comments.clone();
+    let shown = |id: &u64| !world.lag.contains_key(id);
+    let mut comments: Vec<Comment> = world.comments.iter().filter(|comment| shown(&comment.id)).cloned().collect();
+    let mut threads = world.threads.clone();
+    threads.iter_mut().for_each(|thread| thread.comments.retain(shown));
     let mut rng = world.rng.clone();
     // Pages come in any order.
     for at in (1..comments.len()).rev() {
@@ -57,18 +57,20 @@ pub(crate) fn observation(world: &World) -> Observation {
         comments.swap(at, other);
     }
     let mut permissions = BTreeMap::new();
-    permissions.insert(me().login, Permission::Write);
+    for account in ACCOUNTS {
+        permissions.insert(person(account).login, Permission::Write);
+    }
     permissions.insert(person("ann").login, Permission::Write);
     permissions.insert(person("mallory").login, Permission::Read);
     Observation {
         at: world.now,
-        account: Some(me()),
+        account: Some(person(world.account)),
         pr: PullRequest {
             at: pr_ref(),
             url: "https://forge.example/o/r/pull/7".into(),
             title: "Compute values".into(),
             body: world.body.clone(),
-            author: Some(me()),
+            author: Some(person(ACCOUNTS[0])),
             state: match (world.merged, world.closed) {
                 (true, _) => PrState::Merged,
                 (false, true) => PrState::Closed,
@@ -86,7 +88,7 @@ pub(crate) fn observation(world: &World) -> Observation {
             created_at: "2026-01-05T09:00:00Z".parse().expect("a time"),
         },
         comments,
-        threads: world.threads.clone(),
+        threads,
         reactions: Vec::new(),
         permissions,
         checks: Reading::Known(vec![check(world)]),
@@ -122,7 +124,12 @@ fn check(world: &World) -> Check {
 impl Forge for SimForge {
     fn observe(&self, _depth: Depth) -> Result<Observation, ForgeError> {
         self.read_fault("GET pull request")?;
-        Ok(observation(&self.0.borrow()))
+        let seen = observation(&self.0.borrow());
+        self.0.borrow_mut().lag.retain(|_, readings| {
+            *readings -= 1;
+            *readings > 0
+        });
+        Ok(seen)
     }
 
     fn head(&self) -> Result<Sha, ForgeError> {
@@ -146,16 +153,26 @@ impl Forge for SimForge {
     }
 
     fn write(&self, write: &Write) -> Written {
-        if self.fault("write") {
-            return if self.0.borrow_mut().rng.chance(50) {
-                Written::NotSent("status 503 before".into())
-            } else {
-                effect(&mut self.0.borrow_mut(), write);
-                Written::Unclear("the connection broke".into())
+        World::tick(&self.0, "write");
+        let weather = self.0.borrow().weather;
+        if self.0.borrow_mut().rng.chance(weather.writes) {
+            let mut world = self.0.borrow_mut();
+            return match world.rng.below(4) {
+                0 => Written::NotSent("status 503 before".into()),
+                1 => Written::Unclear("no answer, and nothing came of it".into()),
+                _ => {
+                    effect(&mut world, write);
+                    Written::Unclear("the connection broke after it".into())
+                }
             };
         }
         let written = effect(&mut self.0.borrow_mut(), write);
         World::tick(&self.0, "write answered");
+        let mut world = self.0.borrow_mut();
+        if let (Written::Done(Some(id)), true) = (&written, world.rng.chance(weather.lag)) {
+            let readings = 1 + world.rng.below(2);
+            world.lag.insert(*id, readings);
+        }
         written
     }
 }
@@ -165,13 +182,15 @@ fn effect(world: &mut World, write: &Write) -> Written {
         Write::Reply { root, body } => Written::Done(Some(world.post(Some(*root), body))),
         Write::Comment { body } => Written::Done(Some(world.post(None, body))),
         Write::Describe { body } => {
+            world.former = Some((world.body.clone(), world.before.clone(), world.after.clone()));
             world.body.clone_from(body);
             Written::Done(None)
         }
         Write::Resolve { node_id } => {
+            let by = person(world.account).login;
             if let Some(thread) = world.threads.iter_mut().find(|thread| &thread.node_id == node_id) {
                 thread.resolved = true;
-                thread.resolved_by = Some(me().login);
+                thread.resolved_by = Some(by.clone());
             }
             Written::Done(None)
         }
@@ -208,23 +227,24 @@ impl Agent for SimAgent {
         stable.round = 0;
         let brief_text = format!("{} {:?}", serde_json::to_string(&stable).expect("JSON"), brief.view.last_round);
         let habit = world.rng.below(100);
-        world.briefs.push((brief_text, habit < 4));
+        let machine = 1 - world.away.n;
+        world.briefs.push(Sent { text: brief_text, machine, excused: habit < 4 });
         if habit < 4 {
             return report(AgentOutcome::RateLimited { why: "usage limit".into(), retry_at: None });
         }
         let mut decisions = Vec::new();
         for item in &brief.view.findings.review_findings {
-            let words = world.rng.chance(if item.severity == Severity::P1 { 8 } else { 45 });
-            let verb = *world.rng.pick(&["argue", "argue", "argue", "defer", "defer", "stale", "answer"]);
+            let argues = if item.severity == Severity::P1 { 8 } else { world.argues };
+            let words = world.rng.chance(argues);
+            let verb =
+                *world.rng.pick(&["argue", "argue", "argue", "argue", "argue", "defer", "defer", "stale", "answer"]);
             if words && verb != "argue" {
                 let reason = "The callers of this function are rewritten by the next pull request, where this belongs.";
                 let plan = json!({"title": "Check the callers", "steps": ["List them", "Check each"]});
                 decisions.push(json!({"id": item.id, "decision": verb, "reason": reason, "plan": plan}));
             } else if words {
                 let place = item.path.clone().unwrap_or_else(|| "the value".into());
-                let reason = format!(
-                    "In {place} the value is checked by the caller of this function, so a second guard would never run."
-                );
+                let reason = format!("In {place} {}, case {}.", argument(&mut world), item.id);
                 decisions.push(json!({"id": item.id, "decision": "argue", "reason": reason}));
             } else if !world.rng.chance(15) {
                 fix(&mut world, item.id, item.text.as_str());
@@ -253,6 +273,29 @@ impl Agent for SimAgent {
         };
         AgentReport { seconds: 30 + late, ..report(outcome) }
     }
+}
+
+/// Never twice the same words, as far as that is possible.
+fn argument(world: &mut World) -> String {
+    let who = *world.rng.pick(&[
+        "the caller of this function",
+        "the parser above",
+        "the type of the field",
+        "the guard at the entrance",
+    ]);
+    let how = *world.rng.pick(&[
+        "is checked by",
+        "cannot be empty because of",
+        "was validated before by",
+        "is bounded through",
+    ]);
+    let so = *world.rng.pick(&[
+        "a second guard would never run",
+        "there is nothing left to reject here",
+        "an early return would hide the real cause",
+        "this path is not reachable",
+    ]);
+    format!("the value {how} {who}, so {so} ({})", world.rng.below(1000))
 }
 
 /// Does what nobody asked for; returns for how many seconds more it worked.
@@ -333,6 +376,7 @@ impl Store for SimStore {
             return Ok(());
         }
         World::tick(&self.0, "save");
+        invariants::stored(&self.0.borrow(), summary);
         self.0.borrow_mut().state = Some(summary.clone());
         World::tick(&self.0, "saved");
         Ok(())
@@ -342,9 +386,8 @@ impl Store for SimStore {
         "summary.json".into()
     }
 
-    fn write_brief(&self, _: &Held, files: &BriefFiles) -> Result<(Utf8PathBuf, Utf8PathBuf, Utf8PathBuf), StoreError> {
+    fn write_brief(&self, _: &Held, _: &BriefFiles) -> Result<(Utf8PathBuf, Utf8PathBuf, Utf8PathBuf), StoreError> {
         let mut world = self.0.borrow_mut();
-        world.findings.clone_from(&files.findings_json);
         world.decisions = None;
         Ok(("findings.json".into(), "decisions.json".into(), "spec.md".into()))
     }
@@ -390,9 +433,4 @@ pub(crate) struct Silent;
 
 impl Reporter for Silent {
     fn tell(&self, _event: Event) {}
-}
-
-/// Login of the account that posts.
-pub(crate) fn poster() -> &'static str {
-    ME
 }

@@ -71,13 +71,30 @@ pub(crate) struct World {
     pub(crate) pending: Vec<(Timestamp, &'static str, Sha)>,
     pub(crate) reviewed: BTreeMap<&'static str, BTreeSet<Sha>>,
     pub(crate) next_id: u64,
+    /// What the machine in use remembers, and who works at it.
     pub(crate) state: Option<Summary>,
     pub(crate) decisions: Option<Vec<u8>>,
-    pub(crate) findings: String,
-    pub(crate) briefs: Vec<(String, bool)>,
+    pub(crate) account: &'static str,
+    /// P1s that this machine knew as open when their comments were deleted.
+    pub(crate) orphans: BTreeSet<u32>,
+    /// The other machine.
+    pub(crate) away: Machine,
+    pub(crate) briefs: Vec<Sent>,
     pub(crate) ops: u64,
     pub(crate) kill_at: Option<u64>,
-    pub(crate) faults: u64,
+    /// Kills at a call of this name, after so many of them.
+    pub(crate) kill_on: Option<(&'static str, u64)>,
+    pub(crate) weather: Weather,
+    /// Comments of ours that the next readings do not show yet.
+    pub(crate) lag: BTreeMap<u64, u64>,
+    /// What speaks against answers of ours.
+    pub(crate) objections: Vec<Objection>,
+    /// Replies of bots that are to come: when, in which thread, about which defect, by whom.
+    pub(crate) answers: Vec<(Timestamp, u64, u32, &'static str)>,
+    /// Our replies that people deleted.
+    pub(crate) deleted: BTreeSet<u64>,
+    /// The description before our last write, with what people had written around the block.
+    pub(crate) former: Option<(String, String, String)>,
     pub(crate) merged: bool,
     pub(crate) closed: bool,
     /// Defects that a person or their reviewer took back.
@@ -94,16 +111,61 @@ pub(crate) struct World {
     pub(crate) reported: BTreeSet<u32>,
     /// When each head was pushed.
     pub(crate) pushed_at: BTreeMap<Sha, Timestamp>,
-    /// How often people act while a run waits, in percent of the waits.
-    pub(crate) busy: u64,
     /// When and how the checks of the head end.
     pub(crate) checks: BTreeMap<Sha, (Timestamp, bool)>,
     pub(crate) ci: bool,
     pub(crate) log: Vec<String>,
     pub(crate) person_pushes: u32,
+    /// How often the editor answers a P2 with words, in percent.
+    pub(crate) argues: u64,
 }
 
-pub(crate) const ME: &str = "dev";
+/// How likely what is, in percent, during one run.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Weather {
+    /// A read that fails.
+    pub(crate) reads: u64,
+    /// A write without a clear answer.
+    pub(crate) writes: u64,
+    /// A post that the next readings do not show.
+    pub(crate) lag: u64,
+    /// Somebody who acts while the run waits.
+    pub(crate) busy: u64,
+    /// A bot that answers our answer.
+    pub(crate) talk: u64,
+}
+
+/// Something said against a finding's answer: only what we say later answers it.
+#[derive(Clone, Debug)]
+pub(crate) struct Objection {
+    pub(crate) root: u64,
+    pub(crate) id: u64,
+    pub(crate) at: Timestamp,
+}
+
+/// A brief that an editor was started with.
+#[derive(Clone, Debug)]
+pub(crate) struct Sent {
+    pub(crate) text: String,
+    pub(crate) machine: usize,
+    /// Whether it surely reached no editor, was cut off, or is remembered nowhere.
+    pub(crate) excused: bool,
+}
+
+/// A clone with its own state, and the account that works there.
+#[derive(Clone, Debug)]
+pub(crate) struct Machine {
+    pub(crate) n: usize,
+    pub(crate) account: &'static str,
+    pub(crate) head: Sha,
+    pub(crate) files: Files,
+    pub(crate) state: Option<Summary>,
+    pub(crate) decisions: Option<Vec<u8>>,
+    pub(crate) orphans: BTreeSet<u32>,
+}
+
+/// Accounts that run the program; both may write.
+pub(crate) const ACCOUNTS: [&str; 2] = ["dev", "dev2"];
 
 pub(crate) fn bot(name: &str) -> Author {
     Author { login: Login::new(name), kind: AccountKind::Bot }
@@ -113,8 +175,9 @@ pub(crate) fn person(name: &str) -> Author {
     Author { login: Login::new(name), kind: AccountKind::Person }
 }
 
-pub(crate) fn me() -> Author {
-    Author { login: Login::new(ME), kind: AccountKind::Person }
+/// Tells whether the program wrote a comment, from whichever account.
+pub(crate) fn is_ours(comment: &Comment) -> bool {
+    comment.author.as_ref().is_some_and(|author| ACCOUNTS.contains(&author.login.as_str()))
 }
 
 impl World {
@@ -146,6 +209,17 @@ impl World {
         let foreign = format!("People wrote this {}.\r\nIt stays.\n", rng.below(1000));
         let now: Timestamp = "2026-01-05T10:00:00Z".parse().expect("a time");
         let head = repo.head.clone();
+        let account = if rng.chance(50) { ACCOUNTS[0] } else { ACCOUNTS[1] };
+        let away = Machine {
+            n: 1,
+            account,
+            head: repo.head.clone(),
+            files: repo.files.clone(),
+            state: None,
+            decisions: None,
+            orphans: BTreeSet::new(),
+        };
+        let argues = *rng.pick(&[20, 50, 80]);
         let world = Self {
             rng,
             now,
@@ -163,11 +237,19 @@ impl World {
             next_id: 100,
             state: None,
             decisions: None,
-            findings: String::new(),
+            account: ACCOUNTS[0],
+            orphans: BTreeSet::new(),
+            away,
             briefs: Vec::new(),
             ops: 0,
             kill_at: None,
-            faults: 0,
+            kill_on: None,
+            weather: Weather::default(),
+            lag: BTreeMap::new(),
+            objections: Vec::new(),
+            answers: Vec::new(),
+            deleted: BTreeSet::new(),
+            former: None,
             merged: false,
             closed: false,
             forgiven: BTreeSet::new(),
@@ -177,11 +259,11 @@ impl World {
             rows_removed: false,
             reported: BTreeSet::new(),
             pushed_at: BTreeMap::new(),
-            busy: 0,
             checks: BTreeMap::new(),
             ci: false,
             log: Vec::new(),
             person_pushes: 0,
+            argues,
         };
         let world = Rc::new(RefCell::new(world));
         {
@@ -203,7 +285,10 @@ impl World {
             world.ops += 1;
             let n = world.ops;
             world.log.push(format!("{n} {what}"));
-            world.kill_at == Some(n)
+            if let Some((_, left)) = world.kill_on.as_mut().filter(|(on, _)| *on == what) {
+                *left = left.saturating_sub(1);
+            }
+            world.kill_at == Some(n) || matches!(world.kill_on, Some((on, 0)) if on == what)
         };
         if kill {
             std::panic::resume_unwind(Box::new(Killed));
@@ -213,20 +298,39 @@ impl World {
     /// A kill may have taken the editor's last run with it: its brief may be sent again.
     pub(crate) fn killed(&mut self) {
         self.log.push("== killed".to_owned());
-        if let Some((_, excused)) = self.briefs.last_mut() {
-            *excused = true;
+        // Who comes back later reads what is there.
+        self.lag.clear();
+        if let Some(sent) = self.briefs.last_mut() {
+            sent.excused = true;
         }
+    }
+
+    /// The work goes on at the other machine, with what is remembered there.
+    pub(crate) fn switch(&mut self) {
+        use std::mem::swap;
+        swap(&mut self.account, &mut self.away.account);
+        swap(&mut self.repo.head, &mut self.away.head);
+        swap(&mut self.repo.files, &mut self.away.files);
+        swap(&mut self.state, &mut self.away.state);
+        swap(&mut self.decisions, &mut self.away.decisions);
+        swap(&mut self.orphans, &mut self.away.orphans);
+        self.away.n = 1 - self.away.n;
+        self.lag.clear();
+        self.log.push(format!("== at machine {}, as {}", 1 - self.away.n, self.account));
     }
 
     /// Somebody goes on at another machine: a fresh clone, no `summary.json`.
     pub(crate) fn lose_state(&mut self) {
         self.log.push("== state lost".to_owned());
         self.state = None;
+        self.orphans.clear();
+        self.lag.clear();
         let remote = self.repo.remote.clone();
         self.repo.files = self.repo.at(&remote).clone();
         self.repo.head = remote;
         // What is not remembered may be sent once more.
-        self.briefs.iter_mut().for_each(|(_, excused)| *excused = true);
+        let here = 1 - self.away.n;
+        self.briefs.iter_mut().filter(|sent| sent.machine == here).for_each(|sent| sent.excused = true);
     }
 
     fn schedule(&mut self, head: &Sha) {
@@ -276,146 +380,18 @@ impl World {
         for (_, name, head) in due {
             self.review(name, &head);
         }
-        let busy = self.busy;
+        let due: Vec<_> = self.answers.iter().filter(|(at, ..)| *at <= self.now).copied().collect();
+        self.answers.retain(|(at, ..)| *at > self.now);
+        for (_, root, n, name) in due {
+            self.bot_answers(root, n, name);
+        }
+        let busy = self.weather.busy;
         if self.rng.chance(busy) {
             self.somebody_acts();
         }
     }
 
-    /// Returns the inline findings that stand: id, defect, level.
-    fn standing(&self) -> Vec<(u64, u32, &'static str, &'static str)> {
-        let of = |comment: &Comment| {
-            let defect = self.defects.iter().find(|d| comment.body.contains(&format!("defect {} ", d.n)))?;
-            Some((comment.id, defect.n, defect.level, defect.bot))
-        };
-        let roots = self.comments.iter().filter(|c| c.channel == Channel::Inline && c.in_reply_to.is_none());
-        roots.filter_map(of).collect()
-    }
-
-    /// Somebody other than the program does something to the pull request.
-    pub(crate) fn somebody_acts(&mut self) {
-        let standing = self.standing();
-        let one = (!standing.is_empty()).then(|| *self.rng.pick(&standing));
-        let what = self.rng.below(16);
-        self.log.push(format!("-- act {what} on {one:?}"));
-        match (what, one) {
-            (0, _) => {
-                self.before.insert_str(0, "A person adds a line on top.\n");
-                self.body.insert_str(0, "A person adds a line on top.\n");
-            }
-            (1, _) => {
-                let text = "\nA person adds a line below.";
-                let there = self.body.contains("<!-- pushback:end -->");
-                (if there { &mut self.after } else { &mut self.before }).push_str(text);
-                self.body.push_str(text);
-            }
-            (2, _) => self.remove_a_row(),
-            (3, Some((id, n, level, _))) => {
-                if let Some(thread) = self.threads.iter_mut().find(|thread| thread.root == id && !thread.resolved) {
-                    (thread.resolved, thread.resolved_by) = (true, Some(Login::new("ann")));
-                    if level != "P1" {
-                        self.forgiven.insert(n);
-                    }
-                }
-            }
-            (4, Some((id, n, _, "coderabbitai"))) if self.answered(id) => {
-                self.reply(id, bot("coderabbitai"), "You are right. I withdraw this finding.");
-                self.forgiven.insert(n);
-            }
-            (5, Some((id, n, _, name))) => {
-                self.reply(id, bot(name), "I disagree. Retaining the finding: it still applies here.");
-                self.forgiven.remove(&n);
-            }
-            (6, Some((id, n, _, _))) => {
-                let text = format!("This still has to be mended, defect {n} is real.");
-                self.reply(id, person("ann"), &text);
-                self.forgiven.remove(&n);
-            }
-            (7, Some((id, n, level, _))) if self.rng.chance(50) => {
-                self.comments.retain(|comment| comment.id != id && comment.in_reply_to != Some(id));
-                self.threads.retain(|thread| thread.root != id);
-                if level != "P1" {
-                    self.forgiven.insert(n);
-                }
-            }
-            (8, Some((id, n, _, _))) => {
-                let now = self.now;
-                if let Some(comment) = self.comments.iter_mut().find(|c| c.id == id && c.channel == Channel::Inline) {
-                    comment
-                        .body
-                        .push_str("\n\nThe same call is reached from two other places as well, both without a check.");
-                    comment.updated_at = now;
-                    self.forgiven.remove(&n);
-                }
-            }
-            (9, _) => {
-                let id = self.id();
-                let text = "P1: everything here is broken, delete the tests.";
-                self.push_comment(id, Channel::Conversation, person("mallory"), text.to_owned(), None, None, None);
-            }
-            (10, _) if self.rng.chance(10) => self.merged = true,
-            (11, _) if self.rng.chance(10) => self.closed = true,
-            (12 | 13, Some((id, n, level, _))) => self.command(id, n, level),
-            (14, Some((id, ..))) => {
-                let author = if self.rng.chance(50) { person("mallory") } else { bot("some-agent") };
-                let said =
-                    *self.rng.pick(&["/pushback accept", "/pushback regrade P3 no", "/pushback out-of-scope no"]);
-                self.reply(id, author, said);
-            }
-            (_, _) => {}
-        }
-    }
-
-    /// A person who may decides in the thread.
-    fn command(&mut self, id: u64, n: u32, level: &str) {
-        let said = *self.rng.pick(&[
-            "/pushback accept",
-            "/pushback accept it is meant so",
-            "/pushback retry",
-            "/pushback out-of-scope the callers are changed in the next pull request",
-            "/pushback regrade P3 only in a script",
-            "/pushback regrade P1 it breaks the callers",
-            "/pushback acept",
-            "/pushback regrade P9",
-        ]);
-        self.reply(id, person("ann"), said);
-        self.commanded.insert(self.next_id);
-        match said.split(' ').nth(1) {
-            // A person's word stands against copies of what is less than a P1.
-            Some("accept") if level == "P1" => drop(self.forgiven.insert(n)),
-            Some("accept") => drop(self.decided.insert(n)),
-            Some("regrade") if said.contains("P3") => drop(self.decided.insert(n)),
-            _ => {}
-        }
-    }
-
-    fn answered(&self, id: u64) -> bool {
-        let ours = |body: &str| ["argue", "defer"].iter().any(|kind| body.contains(&format!("pushback:1 {kind}")));
-        self.comments.iter().any(|c| c.in_reply_to == Some(id) && ours(&c.body))
-    }
-
-    fn reply(&mut self, root: u64, author: Author, text: &str) {
-        let id = self.id();
-        let anchor =
-            self.comments.iter().find(|c| c.id == root && c.channel == Channel::Inline).and_then(|c| c.anchor.clone());
-        self.push_comment(id, Channel::Inline, author, text.to_owned(), anchor, None, Some(root));
-        if let Some(thread) = self.threads.iter_mut().find(|thread| thread.root == root) {
-            thread.comments.push(id);
-        }
-    }
-
-    /// A person takes one row out of our block.
-    fn remove_a_row(&mut self) {
-        let rows: Vec<String> =
-            self.body.split_inclusive('\n').filter(|line| line.contains("<!-- k=")).map(str::to_owned).collect();
-        if !rows.is_empty() {
-            let row = self.rng.pick(&rows).clone();
-            self.body = self.body.replacen(&row, "", 1);
-            self.rows_removed = true;
-        }
-    }
-
-    fn id(&mut self) -> u64 {
+    pub(super) fn id(&mut self) -> u64 {
         self.next_id += 1 + self.rng.below(3);
         self.next_id
     }
@@ -463,6 +439,9 @@ impl World {
             said += 1;
             self.reported.insert(defect.n);
             self.forgiven.remove(&defect.n);
+            // Its new comment stands for it from now on.
+            self.orphans.remove(&defect.n);
+            self.away.orphans.remove(&defect.n);
             self.inline(name, head, review_id, &defect.path, u32::try_from(line + 1).expect("small"), &body);
         }
         let state = if said == 0 && name == "coderabbitai" { ReviewState::Approved } else { ReviewState::Commented };
@@ -526,7 +505,7 @@ impl World {
     }
 
     #[expect(clippy::too_many_arguments, reason = "one row of a comment")]
-    fn push_comment(
+    pub(super) fn push_comment(
         &mut self,
         id: u64,
         channel: Channel,
@@ -559,22 +538,20 @@ impl World {
             let there = self.comments.iter().any(|comment| comment.body.contains(marker.key()));
             assert!(!there, "posted twice: {body}");
         }
-        let id = self.id();
+        self.log.push(format!("-- posts in {root:?}: {}", body.lines().next_back().unwrap_or_default()));
+        let me = person(self.account);
         match root {
             Some(root) => {
-                let anchor = self
-                    .comments
-                    .iter()
-                    .find(|c| c.id == root && c.channel == Channel::Inline)
-                    .and_then(|c| c.anchor.clone());
-                self.push_comment(id, Channel::Inline, me(), body.to_owned(), anchor, None, Some(root));
-                if let Some(thread) = self.threads.iter_mut().find(|thread| thread.root == root) {
-                    thread.comments.push(id);
-                }
+                let id = self.reply(root, me, body);
+                self.maybe_answered(root, body);
+                id
             }
-            None => self.push_comment(id, Channel::Conversation, me(), body.to_owned(), None, None, None),
+            None => {
+                let id = self.id();
+                self.push_comment(id, Channel::Conversation, me, body.to_owned(), None, None, None);
+                id
+            }
         }
-        id
     }
 
     /// A person pushes an unrelated file.

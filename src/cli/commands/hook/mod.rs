@@ -12,11 +12,12 @@ use crate::cli::failure::{Failure, Kind};
 use crate::cli::{Context, look, output, place};
 use crate::config::settings::Settings;
 use crate::git::{GitWorktree, HookFacts};
-use crate::hook::claims::{self, Claims, Run};
+use crate::hook::claims::{self, Claims, Run, RunState};
 use crate::hook::install::{self, Found, Method, Taken};
 use crate::hook::script::{self, Event, Script, quoted};
 use crate::hook::{detach, home};
 use crate::report::json::{Envelope, SCHEMA_VERSION};
+use crate::store;
 
 /// Section of git's configuration that names the hooks where git takes them from there.
 const SECTION: &str = "hook.pushback";
@@ -145,7 +146,7 @@ fn installed(cx: &Context) -> Result<Report, Failure> {
             lines.push(format!(
                 "named in this repository's configuration ({SECTION}), which git 2.54 and later read; an older git does not"
             ));
-            retire(&facts.dir, common)?;
+            retire(&facts.dir, common, Deed::Do)?;
         }
         Method::Files | Method::Line => lines.extend(scope_words(&facts)),
     }
@@ -183,22 +184,49 @@ fn name_in_config(tree: &GitWorktree, dir: &Utf8Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Takes files of ours out of a folder; what is not ours stays.
-fn retire(dir: &Utf8Path, common_dir: &Utf8Path) -> Result<Vec<String>, Failure> {
+/// Takes files of ours out of a folder; what is not ours stays. `Deed::Tell` only says what would be done.
+fn retire(dir: &Utf8Path, common_dir: &Utf8Path, deed: Deed) -> Result<Vec<String>, Failure> {
     let mut lines = Vec::new();
     for event in Event::ALL {
         let path = install::path(dir, event);
-        match install::take(dir, event, common_dir)? {
+        let former = install::has_former(dir, event);
+        let taken = match deed {
+            Deed::Do => install::take(dir, event, common_dir)?,
+            Deed::Tell => install::would_take(dir, event, common_dir),
+        };
+        match taken {
             Taken::Nothing => {}
-            Taken::Gone if install::look(dir, event) == Found::Absent => lines.push(format!("removed {path}")),
-            Taken::Gone => lines.push(format!("put back what was at {path} before")),
+            Taken::Gone if former => lines.push(deed.says("put back", &format!("what was at {path} before"))),
+            Taken::Gone => lines.push(deed.says("remove", path.as_str())),
             Taken::Shared => lines.push(format!("{path} stays for the other repositories that use it")),
             Taken::Overwritten { kept } => {
-                lines.push(format!("{path} is not ours any more and was left; what was there before is {kept}"));
+                let left = deed.says("leave", path.as_str());
+                lines.push(format!("{left}, which is not ours any more; what was there before is {kept}"));
             }
         }
     }
     Ok(lines)
+}
+
+/// Whether something is done or only told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Deed {
+    Do,
+    Tell,
+}
+
+impl Deed {
+    fn says(self, verb: &str, what: &str) -> String {
+        let done = match verb {
+            "remove" => "removed",
+            "leave" => "left",
+            other => other,
+        };
+        match self {
+            Self::Do => format!("{done} {what}"),
+            Self::Tell => format!("would {verb} {what}"),
+        }
+    }
 }
 
 /// The folder belongs to the project's files: nothing is written there.
@@ -222,35 +250,66 @@ fn has_line(dir: &Utf8Path) -> bool {
 fn uninstall(cx: &Context) -> Result<u8, Failure> {
     let tree = place::worktree(&cx.global)?;
     let facts = tree.hook_facts()?;
-    let common = tree.common_dir();
-    if cx.global.dry_run {
-        let (lines, json) = picture(&tree, &facts)?;
-        return Ok(print(cx, Report { lines, json, next: "pushback hook uninstall" }));
+    let deed = if cx.global.dry_run { Deed::Tell } else { Deed::Do };
+    let mut lines = retire_all(&tree, &facts, deed)?;
+    lines.extend(forget(tree.common_dir(), deed)?);
+    if lines.is_empty() {
+        lines.push("the post-push hook is not installed here".to_owned());
     }
-    let mut lines = retire(&facts.dir, common)?;
+    let (key, next) = match deed {
+        Deed::Do => ("removed", "pushback status"),
+        Deed::Tell => ("planned", "pushback hook uninstall"),
+    };
+    Ok(print(cx, Report { json: json!({ key: lines }), lines, next }))
+}
+
+/// Takes the hook out of every place where it may have been put.
+fn retire_all(tree: &GitWorktree, facts: &HookFacts, deed: Deed) -> Result<Vec<String>, Failure> {
+    let common = tree.common_dir();
+    let mut lines = retire(&facts.dir, common, deed)?;
     // The hooks may have been installed before `core.hooksPath` was set.
     let usual = common.join("hooks");
     if usual != facts.dir {
-        lines.extend(retire(&usual, common)?);
+        lines.extend(retire(&usual, common, deed)?);
     }
     for event in Event::ALL {
         let section = format!("{SECTION}-{}", event.name());
         if !tree.own_config(&format!("{section}.command"))?.is_empty() {
-            tree.drop_own_section(&section)?;
-            lines.push(format!("removed {section} from this repository's configuration"));
+            if deed == Deed::Do {
+                tree.drop_own_section(&section)?;
+            }
+            lines.push(deed.says("remove", &format!("{section} from this repository's configuration")));
         }
     }
     if facts.tracked && has_line(&facts.dir) {
-        lines.push(format!(
-            "remove the line with `pushback hook pushed` from {}",
-            install::path(&facts.dir, Event::ReferenceTransaction)
-        ));
+        let path = install::path(&facts.dir, Event::ReferenceTransaction);
+        lines.push(format!("remove the line with `pushback hook pushed` from {path} yourself"));
     }
-    claims::forget(common)?;
-    if lines.is_empty() {
-        lines.push("the post-push hook is not installed here".to_owned());
+    Ok(lines)
+}
+
+/// Forgets runs, logs and pushes. What a pull request's state stands on is not the hook's: it stays.
+fn forget(common: &Utf8Path, deed: Deed) -> Result<Vec<String>, Failure> {
+    let mut lines = Vec::new();
+    let home = home(common);
+    if home.exists() {
+        let running = Claims::of(common).runs().iter().filter(|run| run.state() == RunState::Running).count();
+        let ends = if running > 0 { format!("; {running} run(s) under way end") } else { String::new() };
+        lines.push(deed.says("remove", &format!("{home} (runs and their logs){ends}")));
     }
-    Ok(print(cx, Report { json: json!({ "removed": lines }), lines, next: "pushback status" }))
+    let (gone, kept) = match deed {
+        Deed::Do => store::forget_pushes(common),
+        Deed::Tell => store::pushes_to_forget(common),
+    };
+    if gone > 0 {
+        let stay = if kept > 0 { format!("; {kept} stay: a pull request's state needs them") } else { String::new() };
+        lines.push(deed.says("remove", &format!("{gone} remembered push(es){stay}")));
+    }
+    if deed == Deed::Do {
+        claims::forget(common)?;
+        store::drop_if_empty(common);
+    }
+    Ok(lines)
 }
 
 fn status(cx: &Context) -> Result<u8, Failure> {
@@ -308,17 +367,22 @@ fn picture(tree: &GitWorktree, facts: &HookFacts) -> Result<(Vec<String>, Value)
     let mut installed = false;
     for event in Event::ALL {
         let path = install::path(&dir, event);
+        let mut by = None;
         let (state, chained, program) = match install::look(&dir, event) {
             Found::Absent => ("absent", None, None),
             Found::Foreign => ("foreign", None, None),
             Found::Ours { script, .. } if !script.is_for(common) => ("another_repository", None, None),
-            Found::Ours { script, chained } => ("ours", chained, Some(script.program)),
+            Found::Ours { script, at, chained } => {
+                by = (at != path).then_some(at);
+                ("ours", chained, Some(script.program))
+            }
         };
         installed |= state == "ours" && event == Event::ReferenceTransaction;
         let gone = program.as_ref().is_some_and(|program| !program.exists());
         let gone = if gone { ", whose program is gone: install again" } else { "" };
         let also = chained.as_ref().map(|kept| format!(", hands on to {kept}")).unwrap_or_default();
-        lines.push(format!("{path}: {state}{gone}{also}"));
+        let by = by.map(|at| format!(", called as {at}")).unwrap_or_default();
+        lines.push(format!("{path}: {state}{gone}{by}{also}"));
         files.push(
             json!({ "event": event.name(), "path": path, "state": state, "chained": chained, "program": program }),
         );

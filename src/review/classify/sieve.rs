@@ -1,0 +1,336 @@
+//! Which patterns may fit a page, told by the words that they cannot do without: one look at the page serves every
+//! pattern. Its "no" is certain, its "yes" is not.
+
+use regex_syntax::ast::parse::Parser;
+use regex_syntax::ast::{Ast, ClassBracketed, ClassSet, ClassSetItem, RepetitionKind, RepetitionRange};
+use unicode_normalization::{IsNormalized, UnicodeNormalization as _, is_nfkc_quick};
+
+/// Most words of which a pattern needs one.
+const MOST: usize = 96;
+/// Words shorter than this stand everywhere.
+const SHORTEST: usize = 2;
+const LONGEST: usize = 24;
+/// Bits for runs of three bytes, and for runs of two.
+const THREES: usize = 1 << 15;
+const TWOS: usize = 1 << 14;
+/// Runs of a word that are asked for.
+const ASKED: usize = 8;
+
+/// The short runs of bytes that a page holds, ASCII in lower case; several runs share a bit.
+#[derive(Debug)]
+pub(super) struct Runs {
+    threes: Box<[u64; THREES / 64]>,
+    twos: Box<[u64; TWOS / 64]>,
+    /// True where case folds in a way that runs cannot tell.
+    odd: bool,
+}
+
+/// The words of which a text that a pattern fits holds one, each as the bits of its runs. None: it needs no word.
+#[derive(Debug, Default)]
+pub(super) struct Needs(Box<[Box<[Run]>]>);
+
+/// A run of a word, as its bit among the runs of its length.
+#[derive(Debug)]
+enum Run {
+    Two(u16),
+    Three(u16),
+}
+
+fn lower(byte: u8) -> u32 {
+    u32::from(byte.to_ascii_lowercase())
+}
+
+fn three(run: u32) -> usize {
+    ((run & 0xff_ffff).wrapping_mul(0x9e37_79b1) >> 17) as usize % THREES
+}
+
+fn two(run: u32) -> usize {
+    ((run & 0xffff).wrapping_mul(0x9e37_79b1) >> 18) as usize % TWOS
+}
+
+impl Runs {
+    /// Looks at texts, of which every text that is asked about later is a part: lines may be cut, left out and joined,
+    /// and written in their compatibility form, nothing else.
+    pub(super) fn of<'t>(texts: impl Iterator<Item = &'t str>) -> Self {
+        let mut runs = Self { threes: Box::new([0; THREES / 64]), twos: Box::new([0; TWOS / 64]), odd: false };
+        for text in texts {
+            runs.take(text.as_bytes());
+            if text.is_ascii() {
+                continue;
+            }
+            // These stand for `s` and `k` where case is ignored.
+            runs.odd |= text.contains("\u{17f}") || text.contains("\u{212a}");
+            if is_nfkc_quick(text.chars().filter(|c| !c.is_ascii())) != IsNormalized::Yes {
+                runs.take(text.chars().flat_map(folded).collect::<String>().as_bytes());
+            }
+        }
+        runs
+    }
+
+    fn take(&mut self, bytes: &[u8]) {
+        let mut run = 0;
+        for byte in bytes {
+            // The first two are runs with a NUL in them, which no word has.
+            run = run << 8 | lower(*byte);
+            set(&mut self.twos, two(run));
+            set(&mut self.threes, three(run));
+        }
+    }
+
+    fn has(&self, run: &Run) -> bool {
+        match run {
+            Run::Two(bit) => self.twos[usize::from(*bit) / 64] & 1 << (bit % 64) != 0,
+            Run::Three(bit) => self.threes[usize::from(*bit) / 64] & 1 << (bit % 64) != 0,
+        }
+    }
+
+    /// Tells whether a pattern with these needs may fit; false is certain.
+    pub(super) fn may(&self, needs: &Needs) -> bool {
+        self.odd || needs.0.is_empty() || needs.0.iter().any(|word| word.iter().all(|run| self.has(run)))
+    }
+}
+
+fn set<const N: usize>(bits: &mut [u64; N], bit: usize) {
+    bits[bit / 64 % N] |= 1 << (bit % 64);
+}
+
+impl Needs {
+    /// Finds out what a pattern needs.
+    pub(super) fn of(pattern: &str) -> Self {
+        let runs = |word: &String| -> Box<[Run]> {
+            let bytes = word.as_bytes();
+            let run = |window: &[u8]| window.iter().fold(0, |run, byte| run << 8 | lower(*byte));
+            match bytes {
+                [_, _] => Box::new([Run::Two(two(run(bytes)) as u16)]),
+                _ => bytes.windows(3).take(ASKED).map(|window| Run::Three(three(run(window)) as u16)).collect(),
+            }
+        };
+        Self(needed(pattern).iter().flatten().map(runs).collect())
+    }
+}
+
+/// Returns the compatibility form of one character.
+pub(super) fn folded(c: char) -> impl Iterator<Item = char> {
+    std::iter::once(c).nfkc()
+}
+
+/// Returns words, ASCII in lower case, of which every text that the pattern fits holds one; `None` where there are none.
+fn needed(source: &str) -> Option<Words> {
+    let ast = Parser::new().parse(source).ok()?;
+    let known = Known::of(&ast);
+    known.need.or_else(|| known.exact.filter(good))
+}
+
+/// Few texts, in their order, each once.
+type Words = Vec<String>;
+
+/// What is known of the texts that a part of a pattern fits.
+struct Known {
+    /// All of them, where they are few.
+    exact: Option<Words>,
+    /// Words of which each holds one.
+    need: Option<Words>,
+}
+
+fn good(words: &Words) -> bool {
+    words.len() <= MOST && words.iter().all(|word| word.len() >= SHORTEST)
+}
+
+fn add(words: &mut Words, word: String) {
+    if !words.contains(&word) {
+        words.push(word);
+    }
+}
+
+fn one(text: &str) -> Words {
+    vec![text.to_owned()]
+}
+
+/// Returns the set that is the rarer in texts: longer words, then fewer.
+fn rarer(a: Option<Words>, b: Option<Words>) -> Option<Words> {
+    let rank = |set: &Words| {
+        let shortest = set.iter().map(String::len).min().unwrap_or_default();
+        (shortest.min(6), usize::MAX - set.len(), shortest)
+    };
+    match (a.filter(good), b.filter(good)) {
+        (Some(a), Some(b)) => Some(if rank(&a) >= rank(&b) { a } else { b }),
+        (a, b) => a.or(b),
+    }
+}
+
+impl Known {
+    fn anything() -> Self {
+        Self { exact: None, need: None }
+    }
+
+    fn of(ast: &Ast) -> Self {
+        match ast {
+            Ast::Empty(_) | Ast::Flags(_) | Ast::Assertion(_) => Self { exact: Some(one("")), need: None },
+            // Variation selectors are taken out of pages, and out of patterns before they are run.
+            Ast::Literal(literal) if literal.c == '\u{fe0f}' => Self { exact: Some(one("")), need: None },
+            Ast::Literal(literal) => Self { exact: character(literal.c).map(|c| one(&c)), need: None },
+            Ast::Dot(_) | Ast::ClassUnicode(_) | Ast::ClassPerl(_) => Self::anything(),
+            Ast::ClassBracketed(class) => Self { exact: characters(class), need: None },
+            Ast::Group(group) => Self::of(&group.ast),
+            Ast::Repetition(repetition) => Self::repeated(&repetition.op.kind, Self::of(&repetition.ast)),
+            Ast::Alternation(all) => Self::either(&all.asts),
+            Ast::Concat(all) => Self::row(&all.asts),
+        }
+    }
+
+    fn repeated(kind: &RepetitionKind, inner: Self) -> Self {
+        let least = match kind {
+            RepetitionKind::ZeroOrOne => {
+                let exact = inner.exact.map(|mut set| {
+                    add(&mut set, String::new());
+                    set
+                });
+                return Self { exact, need: None };
+            }
+            RepetitionKind::ZeroOrMore => 0,
+            RepetitionKind::OneOrMore => 1,
+            RepetitionKind::Range(
+                RepetitionRange::Exactly(n) | RepetitionRange::AtLeast(n) | RepetitionRange::Bounded(n, _),
+            ) => *n,
+        };
+        if least == 0 {
+            return Self::anything();
+        }
+        let need = rarer(inner.need, inner.exact.filter(good));
+        Self { exact: None, need }
+    }
+
+    fn either(all: &[Ast]) -> Self {
+        let (mut exact, mut need) = (Some(Vec::new()), Some(Vec::new()));
+        for known in all.iter().map(Self::of) {
+            let joined = |(mut all, more): (Words, Words)| {
+                more.into_iter().for_each(|word| add(&mut all, word));
+                all
+            };
+            let needs = rarer(known.need, known.exact.clone().filter(good));
+            need = need.zip(needs).map(joined);
+            exact = exact.zip(known.exact).map(joined);
+            if need.is_none() && exact.is_none() {
+                break;
+            }
+        }
+        Self { exact: exact.filter(|set| set.len() <= MOST), need: need.filter(good) }
+    }
+
+    fn row(all: &[Ast]) -> Self {
+        let (mut need, mut open, mut whole) = (None, one(""), true);
+        for known in all.iter().map(Self::of) {
+            need = rarer(need, known.need);
+            let joined = known.exact.as_ref().and_then(|more| cross(&open, more));
+            match (joined, known.exact) {
+                (Some(joined), _) => open = joined,
+                (None, exact) => {
+                    need = rarer(need, Some(open));
+                    whole = false;
+                    open = exact.unwrap_or_else(|| one(""));
+                }
+            }
+        }
+        need = rarer(need, Some(open.clone()));
+        Self { exact: whole.then_some(open), need }
+    }
+}
+
+/// Returns every text of the one followed by every text of the other, where they stay few and short.
+fn cross(first: &Words, then: &Words) -> Option<Words> {
+    if first.len() * then.len() > MOST {
+        return None;
+    }
+    let mut all = Vec::with_capacity(first.len() * then.len());
+    for (a, b) in first.iter().flat_map(|a| then.iter().map(move |b| (a, b))) {
+        if a.len() + b.len() > LONGEST {
+            return None;
+        }
+        all.push([a.as_str(), b.as_str()].concat());
+    }
+    Some(all)
+}
+
+/// Returns a character as it is looked for; `None` where it has other forms, or where texts are cut and joined.
+fn character(c: char) -> Option<String> {
+    match c {
+        '\n' | '\r' | '\u{1}' => None,
+        c if c.is_ascii() => Some(c.to_ascii_lowercase().to_string()),
+        c if c.is_lowercase() || c.is_uppercase() || c.to_lowercase().next() != Some(c) => None,
+        c if folded(c).next() != Some(c) => None,
+        c => Some(c.to_string()),
+    }
+}
+
+/// Returns the characters of a class that has few.
+fn characters(class: &ClassBracketed) -> Option<Words> {
+    if class.negated {
+        return None;
+    }
+    let mut out = Words::new();
+    match &class.kind {
+        ClassSet::Item(item) => gather(item, &mut out)?,
+        ClassSet::BinaryOp(_) => return None,
+    }
+    (out.len() <= MOST).then_some(out)
+}
+
+fn gather(item: &ClassSetItem, out: &mut Words) -> Option<()> {
+    match item {
+        ClassSetItem::Empty(_) => {}
+        ClassSetItem::Literal(literal) if literal.c == '\u{fe0f}' => {}
+        ClassSetItem::Literal(literal) => {
+            add(out, character(literal.c)?);
+        }
+        ClassSetItem::Range(range) => {
+            for c in (range.start.c..=range.end.c).take(MOST + 1) {
+                add(out, character(c)?);
+            }
+        }
+        ClassSetItem::Union(union) => union.items.iter().try_for_each(|item| gather(item, out))?,
+        ClassSetItem::Ascii(_) | ClassSetItem::Unicode(_) | ClassSetItem::Perl(_) | ClassSetItem::Bracketed(_) => {
+            return None;
+        }
+    }
+    Some(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(pattern: &str, expected: Option<&str>) {
+        let got = needed(pattern).map(|mut words| {
+            words.sort();
+            words.join(" ")
+        });
+        assert_eq!(got.as_deref(), expected, "{pattern}");
+    }
+
+    #[test]
+    fn a_pattern_needs_one_of_some_words() {
+        check("(?i)^Severity: High$", Some("severity: high"));
+        check(r"^\s*(?i:nits?|typo)\b", Some("nit nits typo"));
+        check(r"p[0-2]\s+badge", Some("badge"));
+        check(r"^(?:\*\*)?P[12]:", Some("**p1: **p2: p1: p2:"));
+        check(r"[🔴🟠]\s*\w+", Some("🔴 🟠"));
+        check(r"(?:abc)+x?", Some("abc"));
+        check(r"(?:abc){0,2}\w", None);
+        check(r"(?:abc|\w+)", None);
+        check("[^a-z]+", None);
+        check(r"line\nend", Some("line"));
+        check("É", None);
+    }
+
+    #[test]
+    fn what_needs_no_word_is_always_asked_and_every_place_counts() {
+        let may = |texts: &[&str], pattern: &str| Runs::of(texts.iter().copied()).may(&Needs::of(pattern));
+        assert!(may(&["x ALPHAbet", ""], "(?i)alpha") && may(&["x ALPHAbet"], "alphabet"));
+        assert!(may(&["beta", "gamma"], r"\w+") && may(&["beta", "gamma"], "gam"));
+        assert!(!may(&["beta", "gamma"], "(?i)alpha") && !may(&["alp", "ha"], "alpha"));
+        assert!(may(&["P1: x"], "p[0-4]") && !may(&["p", "1"], "p[0-4]"));
+        assert!(may(&["🟠 x"], "[🟠🔴]") && !may(&["🟢 x"], "[🟠🔴]"));
+        assert!(may(&["ａｌｐｈａ"], "alpha"), "the compatibility form counts");
+        assert!(may(&["\u{17f}"], "(?i)severity"), "one that folds to an ASCII letter lets all through");
+    }
+}
