@@ -375,6 +375,10 @@ impl Gatherer<'_> {
     }
 
     fn add(&mut self, at: Timestamp, says: Says, bond: Bond, from: String, holds: bool) {
+        // What names the head is a sign on it, also where the head was learned of later than that.
+        if bond == Bond::Head {
+            self.active(at);
+        }
         if matches!(says, Says::Running | Says::Short(_)) {
             self.seen.running_at = self.seen.running_at.max(Some(at));
         }

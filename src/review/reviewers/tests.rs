@@ -393,6 +393,19 @@ fn r17_settle_window() {
 }
 
 #[test]
+fn r17_a_first_look_after_a_verdict_that_names_the_head_is_in_the_settle_window_too() {
+    for body in [format!("!clean {}", sha('b')), format!("!finished {}", sha('b'))] {
+        let mut pr = Pr::new().required(&["codex"]);
+        pr.says(codex(), 60, &body);
+        // When the head became the head is not known: it was first seen after the verdict.
+        pr.obs.head_since = Some(at(100));
+        assert_eq!(pr.run_at(110).finished, Some(false), "{body}");
+        assert_eq!(pr.run_at(110).until, Some(at(240)), "{body}");
+        assert_eq!(pr.run_at(240).finished, Some(true), "{body}");
+    }
+}
+
+#[test]
 fn r17_required_and_silent_is_a_persons_business() {
     for body in ["", "!skipped", "!failed", "!limited 60", "!refused", "!running", "!notice Something"] {
         let mut pr = Pr::new().required(&["codex"]);
