@@ -392,6 +392,28 @@ fn fm_02_ctrl_c_ends_the_editor_and_a_later_run_goes_on() {
 }
 
 #[test]
+fn a_signal_while_the_gate_waits_is_told_alike_in_json_and_by_the_exit_code() {
+    let scene = Scene::new(|plan| {
+        one(plan);
+        plan.policy = POLICY.replace("settle = \"100ms\"", "settle = \"1h\"");
+        plan.script = codex_reviews(&[], &[]);
+        plan.policy.push_str("[gate]\nno_checks = true\n");
+    });
+    scene.run(&["gate", "--verify"]).ends(12, &["gate: waiting"]);
+    scene.forge.clear_log();
+    let running = scene.start(&["gate", "--wait", "50s", "--json"]);
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while scene.forge.requests("GET", "*/pulls/7/comments") < 2 {
+        assert!(Instant::now() < deadline, "it does not look again");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    running.signal("TERM");
+    let out = running.end();
+    out.ends(143, &[]);
+    assert_eq!(out.json()["exit"], json!(143), "{}", out.all());
+}
+
+#[test]
 fn r26_the_first_run_asks_and_yes_is_asked_once() {
     let scene = Scene::new(|plan| {
         one(plan);

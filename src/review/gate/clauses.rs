@@ -121,8 +121,11 @@ pub(super) fn findings(facts: &GateFacts<'_>) -> Clause {
     let person = open.iter().any(|(_, _, person)| *person);
     let remedy = if person {
         "decide with `pushback triage`, or answer in the thread with `/pushback …`, or mend it and push"
-    } else {
+    } else if facts.policy.has_verify || facts.policy.verify_none {
         "pushback run"
+    } else {
+        // A run refuses to start where nothing could prove a fix.
+        "set `verify.commands` (`pushback init` helps), then `pushback run`"
     };
     Clause { person, ..fails(name, format!("{} open: {}", open.len(), list.join(", ")), remedy) }
 }
