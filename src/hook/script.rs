@@ -94,6 +94,7 @@ impl Script {
             Event::ReferenceTransaction => TRANSACTION.to_owned(),
             Event::PrePush => PRE_PUSH.replace("@BLIND@", &self.blind_cases()),
         };
+        let body = body.replace("@CHAIN@", CHAIN).replace("@MOST@", MOST);
         text.push_str(&body.replace("@START@", START).replace("@PROGRAM@", &quoted(self.program.as_str())));
         text
     }
@@ -151,6 +152,20 @@ hand_on() {
 }
 "##;
 
+/// Hands the lines of the caller to the hook that was there, then to us. They go through a file: a push of very many refs
+/// would take a shell too long.
+const CHAIN: &str = r#"if [ -x "$kept" ]; then
+  lines=$(mktemp "${TMPDIR:-/tmp}/pushback-hook.XXXXXX") || hand_on "$@"
+  cat >"$lines"
+  (hand_on "$@") <"$lines"
+  code=$?
+  exec <"$lines"
+  rm -f "$lines"
+fi
+"#;
+/// Most bytes of lines that are passed on: a variable cannot be longer on Linux than 128 KiB.
+const MOST: &str = "100000";
+
 /// The end of both scripts. The program returns as soon as it has left the caller's session; in the background it could
 /// be ended with the caller before. Nothing of the caller's stays open: no pipe, no descriptor.
 const START: &str = r#"program=@PROGRAM@
@@ -180,32 +195,24 @@ if [ -z "$relevant" ]; then
   [ ! -x "$kept" ] || hand_on "$@"
   exit 0
 fi
-newline='
+code=0
+@CHAIN@newline='
 '
-all=
 moved=
-chained=
-[ ! -x "$kept" ] || chained=1
 while read -r old new ref; do
-  [ -z "$chained" ] || all=$all$old' '$new' '$ref$newline
   case $ref in
   refs/remotes/*)
     case $old in
     *[!0]*) ;;
     *)
       case $new in
-      *[!0]*) moved=$moved$old' '$new' '$ref$newline ;;
+      *[!0]*) [ ${#moved} -gt @MOST@ ] || moved=$moved$old' '$new' '$ref$newline ;;
       esac
       ;;
     esac
     ;;
   esac
 done
-code=0
-if [ -n "$chained" ]; then
-  printf '%s' "$all" | hand_on "$@"
-  code=$?
-fi
 [ -n "$moved" ] || exit "$code"
 PUSHBACK_HOOK_MOVED=$moved PUSHBACK_HOOK_CALLER=$relevant
 export PUSHBACK_HOOK_MOVED PUSHBACK_HOOK_CALLER
@@ -221,17 +228,15 @@ if [ -z "$wanted" ]; then
   [ ! -x "$kept" ] || hand_on "$@"
   exit 0
 fi
+code=0
+@CHAIN@[ "$code" = 0 ] || exit "$code"
 newline='
 '
 all=
 while IFS= read -r line; do
-  all=$all$line$newline
+  [ ${#all} -gt @MOST@ ] || all=$all$line$newline
 done
-if [ -x "$kept" ]; then
-  printf '%s' "$all" | hand_on "$@" || exit $?
-fi
 [ -n "$all" ] || exit 0
-code=0
 PUSHBACK_HOOK_ANNOUNCED=$all PUSHBACK_HOOK_TARGET=$1 PUSHBACK_HOOK_PROCESS=$PPID
 export PUSHBACK_HOOK_ANNOUNCED PUSHBACK_HOOK_TARGET PUSHBACK_HOOK_PROCESS
 @START@"#;
