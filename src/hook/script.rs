@@ -89,6 +89,9 @@ impl Script {
         if self.made_folder {
             text.push_str(&format!("{MADE}\n"));
         }
+        if self.event == Event::ReferenceTransaction {
+            text.push_str(&FIRST.replace("@NAME@", self.event.name()).replace("@KEPT@", KEPT));
+        }
         text.push_str(&HAND_ON.replace("@NAME@", self.event.name()).replace("@KEPT@", KEPT).replace("@NAMED@", NAMED));
         let body = match self.event {
             Event::ReferenceTransaction => TRANSACTION.to_owned(),
@@ -130,6 +133,10 @@ fn unquoted(word: &str) -> String {
     let inner = word.strip_prefix('\'').and_then(|word| word.strip_suffix('\'')).unwrap_or(word);
     inner.replace(r"'\''", "'")
 }
+
+/// Every change of a ref comes by here twice; the first time is nobody's business but of a hook that was there.
+const FIRST: &str = r#"[ "$1" = committed ] || [ -x "${0%/*}/@NAME@@KEPT@" ] || exit 0
+"#;
 
 /// How the hook that was there is called. It may ask for its own name and place, as that of husky does: a shell script is
 /// read under the name that it had. Called by pre-commit, which took our place, its own hook is not called once more.

@@ -66,7 +66,7 @@ impl Clone {
 
     /// Moves a branch that nobody pushes to and fro.
     fn change(&self, n: usize) -> Duration {
-        self.git(&["update-ref", "refs/heads/other", if n % 2 == 0 { "HEAD" } else { "HEAD~1" }])
+        self.git(&["update-ref", "refs/heads/other", if n.is_multiple_of(2) { "HEAD" } else { "HEAD~1" }])
     }
 }
 
@@ -79,7 +79,7 @@ fn in_turns(
     let mut pairs: Vec<(f64, f64)> = Vec::new();
     for n in 0..count {
         // Neither is always the one that finds the disk warm.
-        let (one, other) = if n % 2 == 0 {
+        let (one, other) = if n.is_multiple_of(2) {
             let one = plain(n);
             (one, hooked(n))
         } else {
