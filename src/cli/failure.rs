@@ -111,6 +111,7 @@ impl From<HookError> for Failure {
         let message = error.to_string();
         match error {
             HookError::Io { .. } => Self::new(Kind::Internal, message, "make the folder writable, then run again"),
+            HookError::Path(_) => Self::usage(message, "move the repository or the program to a path without one"),
             HookError::Twice { .. } => Self::usage(message, "keep one of the two in the first place, remove the other"),
         }
     }

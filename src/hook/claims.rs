@@ -17,7 +17,7 @@ use crate::review::ids::{RepoSlug, Sha};
 /// Runs remembered.
 const RUNS: usize = 100;
 /// Runs at work at once in one repository: somebody may push all branches.
-const AT_ONCE: usize = 32;
+pub const AT_ONCE: usize = 32;
 /// Logs kept.
 const LOGS: usize = 100;
 /// Largest record read.

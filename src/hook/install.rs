@@ -133,6 +133,12 @@ fn sweep(dir: &Utf8Path, event: Event) -> Result<bool, HookError> {
 /// Puts a script in its place. Installing twice changes nothing; another repository that uses the folder is added.
 pub fn put(dir: &Utf8Path, mut script: Script) -> Result<Found, HookError> {
     let event = script.event;
+    // Lines of a script: a path that breaks one would be commands.
+    for path in script.repositories.iter().chain([&script.program]) {
+        if path.as_str().contains(char::is_control) {
+            return Err(HookError::Path(path.clone()));
+        }
+    }
     let made = |other| matches!(look(dir, other), Found::Ours { script, .. } if script.made_folder);
     script.made_folder = !dir.is_dir() || Event::ALL.into_iter().any(made);
     sweep(dir, event)?;
@@ -411,6 +417,18 @@ mod tests {
         check(".old", theirs, false);
         check(".legacy", theirs, false);
         check(".legacy", &format!("#!/usr/bin/env bash\n# {PRE_COMMIT}: https://pre-commit.com\n"), true);
+    }
+
+    #[test]
+    fn fm_44_a_path_with_a_line_break_is_no_command() {
+        let (_temp, dir) = dir();
+        for repository in ["/a\ntouch pwned #/.git", "/a\rb/.git"] {
+            let put = put(&dir, script(Event::PrePush, repository));
+            assert!(matches!(put, Err(HookError::Path(_))), "{put:?}");
+        }
+        let bad = Script { program: "/opt/x\ny".into(), ..script(Event::PrePush, "/a") };
+        assert!(matches!(put(&dir, bad), Err(HookError::Path(_))));
+        assert!(!dir.exists());
     }
 
     #[test]

@@ -27,6 +27,9 @@ pub enum HookError {
         /// Cause.
         why: String,
     },
+    /// A path cannot stand in a script.
+    #[error("{0:?} holds a line break or another control character")]
+    Path(Utf8PathBuf),
     /// A hook of somebody else is in the way and cannot be chained.
     #[error("{hook} is not ours, and {kept} is still there from before")]
     Twice {

@@ -89,11 +89,15 @@ impl Script {
         if self.made_folder {
             text.push_str(&format!("{MADE}\n"));
         }
+        if self.event == Event::ReferenceTransaction {
+            text.push_str(&FIRST.replace("@NAME@", self.event.name()).replace("@KEPT@", KEPT));
+        }
         text.push_str(&HAND_ON.replace("@NAME@", self.event.name()).replace("@KEPT@", KEPT).replace("@NAMED@", NAMED));
         let body = match self.event {
             Event::ReferenceTransaction => TRANSACTION.to_owned(),
             Event::PrePush => PRE_PUSH.replace("@BLIND@", &self.blind_cases()),
         };
+        let body = body.replace("@CHAIN@", CHAIN).replace("@MOST@", MOST);
         text.push_str(&body.replace("@START@", START).replace("@PROGRAM@", &quoted(self.program.as_str())));
         text
     }
@@ -130,6 +134,10 @@ fn unquoted(word: &str) -> String {
     inner.replace(r"'\''", "'")
 }
 
+/// Every change of a ref comes by here twice; the first time is nobody's business but of a hook that was there.
+const FIRST: &str = r#"[ "$1" = committed ] || [ -x "${0%/*}/@NAME@@KEPT@" ] || exit 0
+"#;
+
 /// How the hook that was there is called. It may ask for its own name and place, as that of husky does: a shell script is
 /// read under the name that it had. Called by pre-commit, which took our place, its own hook is not called once more.
 const HAND_ON: &str = r##"kept=${0%/*}/@NAME@@KEPT@
@@ -150,6 +158,20 @@ hand_on() {
   exec "$kept" "$@"
 }
 "##;
+
+/// Hands the lines of the caller to the hook that was there, then to us. They go through a file: a push of very many refs
+/// would take a shell too long.
+const CHAIN: &str = r#"if [ -x "$kept" ]; then
+  lines=$(mktemp "${TMPDIR:-/tmp}/pushback-hook.XXXXXX") || hand_on "$@"
+  cat >"$lines"
+  (hand_on "$@") <"$lines"
+  code=$?
+  exec <"$lines"
+  rm -f "$lines"
+fi
+"#;
+/// Most bytes of lines that are passed on: a variable cannot be longer on Linux than 128 KiB.
+const MOST: &str = "100000";
 
 /// The end of both scripts. The program returns as soon as it has left the caller's session; in the background it could
 /// be ended with the caller before. Nothing of the caller's stays open: no pipe, no descriptor.
@@ -180,32 +202,24 @@ if [ -z "$relevant" ]; then
   [ ! -x "$kept" ] || hand_on "$@"
   exit 0
 fi
-newline='
+code=0
+@CHAIN@newline='
 '
-all=
 moved=
-chained=
-[ ! -x "$kept" ] || chained=1
 while read -r old new ref; do
-  [ -z "$chained" ] || all=$all$old' '$new' '$ref$newline
   case $ref in
   refs/remotes/*)
     case $old in
     *[!0]*) ;;
     *)
       case $new in
-      *[!0]*) moved=$moved$old' '$new' '$ref$newline ;;
+      *[!0]*) [ ${#moved} -gt @MOST@ ] || moved=$moved$old' '$new' '$ref$newline ;;
       esac
       ;;
     esac
     ;;
   esac
 done
-code=0
-if [ -n "$chained" ]; then
-  printf '%s' "$all" | hand_on "$@"
-  code=$?
-fi
 [ -n "$moved" ] || exit "$code"
 PUSHBACK_HOOK_MOVED=$moved PUSHBACK_HOOK_CALLER=$relevant
 export PUSHBACK_HOOK_MOVED PUSHBACK_HOOK_CALLER
@@ -221,17 +235,15 @@ if [ -z "$wanted" ]; then
   [ ! -x "$kept" ] || hand_on "$@"
   exit 0
 fi
+code=0
+@CHAIN@[ "$code" = 0 ] || exit "$code"
 newline='
 '
 all=
 while IFS= read -r line; do
-  all=$all$line$newline
+  [ ${#all} -gt @MOST@ ] || all=$all$line$newline
 done
-if [ -x "$kept" ]; then
-  printf '%s' "$all" | hand_on "$@" || exit $?
-fi
 [ -n "$all" ] || exit 0
-code=0
 PUSHBACK_HOOK_ANNOUNCED=$all PUSHBACK_HOOK_TARGET=$1 PUSHBACK_HOOK_PROCESS=$PPID
 export PUSHBACK_HOOK_ANNOUNCED PUSHBACK_HOOK_TARGET PUSHBACK_HOOK_PROCESS
 @START@"#;

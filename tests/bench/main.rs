@@ -13,6 +13,7 @@
 #[path = "../fake-github/forge/mod.rs"]
 mod forge;
 mod measure;
+mod push;
 mod text;
 mod world;
 
@@ -88,7 +89,7 @@ fn main() {
     }
     let wanted = |word: &str| only.as_deref().is_none_or(|only| only == word);
     let mut table = Table::default();
-    let parts: [Part; 9] = [
+    let parts: [Part; 10] = [
         ("start", start_up),
         ("hundred", hundred),
         ("many", many),
@@ -98,6 +99,7 @@ fn main() {
         ("text", text::classify),
         ("supervisor", supervisor),
         ("sweep", sweep),
+        ("push", push::push),
     ];
     for (name, part) in parts {
         if wanted(name) {

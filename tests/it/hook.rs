@@ -14,7 +14,7 @@ use crate::scene::says::*;
 use crate::scene::{Out, Plan, Scene, URL};
 
 /// A scene whose hook runs are ended with it.
-struct Hooked(Scene);
+pub(crate) struct Hooked(pub(crate) Scene);
 
 impl std::ops::Deref for Hooked {
     type Target = Scene;
@@ -34,7 +34,7 @@ impl Drop for Hooked {
 
 /// Waits until something is so.
 #[track_caller]
-fn until(what: &str, so: impl Fn() -> bool) {
+pub(crate) fn until(what: &str, so: impl Fn() -> bool) {
     let started = Instant::now();
     while !so() {
         assert!(started.elapsed() < Duration::from_secs(40), "{what}: not within 40 s");
@@ -43,26 +43,26 @@ fn until(what: &str, so: impl Fn() -> bool) {
 }
 
 /// Codex has a P1 for every head, at once.
-fn reviewed(plan: &mut Plan) {
+pub(crate) fn reviewed(plan: &mut Plan) {
     plan.script = codex_reviews(&[p1()], &[p1()]);
 }
 
 /// Nobody answers after the first review, so that a run waits.
-fn unanswered(plan: &mut Plan) {
+pub(crate) fn unanswered(plan: &mut Plan) {
     plan.script = codex_reviews(&[p1()], &[]);
     plan.script.truncate(1);
 }
 
 impl Hooked {
     /// A scene in which `git` is this one; the hook is installed.
-    fn new(git: &Path, change: impl FnOnce(&mut Plan)) -> Self {
+    pub(crate) fn new(git: &Path, change: impl FnOnce(&mut Plan)) -> Self {
         let hooked = Self::bare(git, change);
         hooked.run(&["hook", "install"]).ends(0, &["reference-transaction", "pre-push"]);
         hooked
     }
 
     /// The same without the hook.
-    fn bare(git: &Path, change: impl FnOnce(&mut Plan)) -> Self {
+    pub(crate) fn bare(git: &Path, change: impl FnOnce(&mut Plan)) -> Self {
         let mut scene = Scene::new(change);
         let bin = scene.root.join("bin");
         std::fs::create_dir(&bin).expect("a folder");
@@ -77,11 +77,11 @@ impl Hooked {
     }
 
     /// Puts a program on the PATH.
-    fn program(&self, name: &str, script: &str) {
+    pub(crate) fn program(&self, name: &str, script: &str) {
         executable(&self.root.join("bin").join(name), script);
     }
 
-    fn commit(&self, text: &str) -> String {
+    pub(crate) fn commit(&self, text: &str) -> String {
         self.write("note.txt", text);
         self.git(&["add", "-A"]);
         self.git(&["commit", "-q", "-m", text]);
@@ -89,20 +89,20 @@ impl Hooked {
     }
 
     /// Runs git as a user would, with its exit code.
-    fn try_git(&self, args: &[&str], env: &[(&str, &str)]) -> Out {
+    pub(crate) fn try_git(&self, args: &[&str], env: &[(&str, &str)]) -> Out {
         let mut command = Command::new("git");
         command.args(args).current_dir(&self.work).env_clear().envs(&self.env).envs(env.iter().copied());
         out(&mut command)
     }
 
-    fn runs(&self) -> Vec<Value> {
+    pub(crate) fn runs(&self) -> Vec<Value> {
         let answer = self.run(&["hook", "status", "--json"]).json();
         assert_eq!(answer["hook"]["last_failure"], Value::Null, "{answer:#}");
         answer["hook"]["runs"].as_array().cloned().unwrap_or_default()
     }
 
     /// Waits until no process of the hook decides any more, then returns the commits with runs, newest first.
-    fn started(&self) -> Vec<String> {
+    pub(crate) fn started(&self) -> Vec<String> {
         until("the hook decides", || {
             !self.processes().iter().any(|(_, words)| words.contains("hook pushed") || words.contains("hook decide"))
         });
@@ -111,7 +111,7 @@ impl Hooked {
 
     /// Waits for the end of the newest run; returns it and its log.
     #[track_caller]
-    fn ended(&self) -> (Value, String) {
+    pub(crate) fn ended(&self) -> (Value, String) {
         until("a run ends", || self.runs().first().is_some_and(|run| run["state"] != "running"));
         let run = self.runs().remove(0);
         let log = std::fs::read_to_string(run["log"].as_str().unwrap_or_default()).unwrap_or_default();
@@ -119,7 +119,7 @@ impl Hooked {
     }
 
     /// Processes of the hook that stand in this scene.
-    fn processes(&self) -> Vec<(u32, String)> {
+    pub(crate) fn processes(&self) -> Vec<(u32, String)> {
         let mut found = Vec::new();
         for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
             let Ok(pid) = entry.file_name().to_string_lossy().parse::<u32>() else { continue };
@@ -135,7 +135,7 @@ impl Hooked {
         found
     }
 
-    fn hooks(&self) -> Utf8PathBuf {
+    pub(crate) fn hooks(&self) -> Utf8PathBuf {
         self.root.join("pay/.git/hooks")
     }
 
@@ -155,7 +155,7 @@ impl Hooked {
     }
 }
 
-fn out(command: &mut Command) -> Out {
+pub(crate) fn out(command: &mut Command) -> Out {
     let output = command.stdin(Stdio::null()).output().expect("runs");
     Out {
         code: output.status.code().unwrap_or(-1),
@@ -164,13 +164,13 @@ fn out(command: &mut Command) -> Out {
     }
 }
 
-fn executable(path: &Utf8Path, script: &str) {
+pub(crate) fn executable(path: &Utf8Path, script: &str) {
     std::fs::create_dir_all(path.parent().expect("a folder")).expect("folders");
     std::fs::write(path, script).expect("a file");
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).expect("a mode");
 }
 
-fn newest_git() -> std::path::PathBuf {
+pub(crate) fn newest_git() -> std::path::PathBuf {
     gits().remove(0)
 }
 

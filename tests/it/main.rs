@@ -18,6 +18,7 @@ mod git;
 mod github;
 mod github_fake;
 mod hook;
+mod hook_places;
 mod init;
 mod kill;
 mod licences;

@@ -6,7 +6,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use crate::cli::failure::Failure;
 use crate::cli::{Context, place};
 use crate::git::{GitWorktree, Head, LogTail, Remote};
-use crate::hook::claims::{Branch, Claims, Started};
+use crate::hook::claims::{AT_ONCE, Branch, Claims, Started};
 use crate::hook::detach::{self, Awaits, Order};
 use crate::hook::notice::Terminal;
 use crate::hook::script::{self, Script};
@@ -103,7 +103,8 @@ impl Push<'_> {
         let target = variable(script::TARGET).unwrap_or_default();
         let pid = variable(script::PROCESS).and_then(|pid| pid.parse().ok()).unwrap_or_default();
         let Some(remote) = self.tree.remote_for(&target)? else { return Ok(()) };
-        for one in transaction::announced(lines) {
+        // Each is waited for by a process of its own: somebody may push all branches.
+        for one in transaction::announced(lines).into_iter().take(AT_ONCE) {
             if branch_of(&remote, &one.branch).is_none() {
                 continue;
             }
