@@ -118,6 +118,7 @@ impl World {
     /// A bot says that we are right; only one of them does so in words that are known.
     fn takes_back(&mut self, id: u64, n: u32, name: &'static str) {
         if name == "coderabbitai" {
+            self.taken_back.insert(id);
             let counts = self.bots_count_in(id);
             self.reply(id, bot(name), "You are right. I withdraw this finding.");
             if counts {
@@ -171,6 +172,10 @@ impl World {
 
     /// A comment is deleted with its thread. Who knew it as an open P1 may not forget it (a person has to decide).
     fn deletes(&mut self, (id, n, level, _): Standing) {
+        // Where all are worded alike, nobody who comes later could tell which one is left.
+        if self.alike {
+            return;
+        }
         if level != "P1" {
             self.forgiven.insert(n);
         }
@@ -195,6 +200,10 @@ impl World {
 
     /// A reviewer adds to its comment: what was answered before was an answer to something else.
     fn edits(&mut self, id: u64, n: u32) {
+        // Who has taken a finding back does not add to it: a fresh state could not tell which came last.
+        if self.taken_back.contains(&id) {
+            return;
+        }
         let now = self.now;
         let token = self.id();
         if let Some(comment) = self.comments.iter_mut().find(|c| c.id == id && c.channel == Channel::Inline) {
