@@ -133,6 +133,13 @@ fn unread(world: &World, summary: &Summary, entry: &Entry, (comment, key, says):
 
 /// Whatever is stored as settled for the first time is proved in the world at that moment.
 pub(crate) fn stored(world: &World, summary: &Summary) {
+    // A P1 whose comment was deleted waits for a person, from the moment its end is known.
+    for n in &world.orphans {
+        let about = format!("defect {n} ");
+        let gone = |entry: &&Entry| entry.finding.status == Status::Gone && entry.text.contains(&about);
+        let let_go = summary.comments.values().filter(gone).find(|entry| !entry.finding.needs_person);
+        assert!(let_go.is_none(), "stored: P1 {:?} was deleted and waits for nobody", let_go.map(|e| e.finding.id));
+    }
     for entry in summary.comments.values() {
         let before = world.state.as_ref().and_then(|state| state.comments.get(&entry.finding.id));
         let new = entry.history.iter().skip(before.map_or(0, |before| before.history.len()));

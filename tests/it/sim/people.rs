@@ -46,8 +46,7 @@ impl World {
                 let text = format!("This still has to be mended, defect {n} is real.");
                 self.objects(id, n, person("ann"), &text);
             }
-            (8, Some(one)) => self.deletes(one),
-            (9, one) => {
+            (8 | 9, one) => {
                 // Who is annoyed deletes what weighs most.
                 let p1 = self.standing().into_iter().find(|(_, _, level, _)| *level == "P1");
                 if let Some(one) = p1.or(one) {
