@@ -198,7 +198,7 @@ fn the_one<'e>(apart: &[&'e Entry], new: &Entry) -> Option<&'e Entry> {
     let open = |pred: &&&Entry| pred.finding.status == Status::Open;
     let others: Vec<&&Entry> = fitting.collect();
     // The place decides before the age, unless the newer one is itself what came of the older.
-    let older = |pred: &&&&Entry| right_there(*pred) && !first.finding.previous.contains(&pred.finding.id);
+    let older = |pred: &&&&Entry| right_there(pred) && !first.finding.previous.contains(&pred.finding.id);
     if let (false, false, Some(there)) = (right_there(&first), open(&first), others.iter().find(older)) {
         return Some(there);
     }
