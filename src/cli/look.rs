@@ -338,6 +338,7 @@ impl Desk {
     pub(crate) fn setup(&self, spec: Option<String>) -> Setup<'_> {
         Setup {
             rules: &self.rules,
+            reader: &self.rules,
             policy: &self.settings.policy,
             guard: &self.guard,
             plans: &self.prompts,

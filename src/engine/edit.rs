@@ -2,6 +2,7 @@
 
 use super::briefing::{self, Draft};
 use super::followup;
+use super::message;
 use super::recover::set_aside;
 use super::reversal;
 use super::survey::{Survey, places_now};
@@ -372,7 +373,7 @@ fn commit(
     let head = if paths.is_empty() {
         after.head.clone()
     } else {
-        match ports.tree.commit(&paths, &message(summary, ran)) {
+        match ports.tree.commit(&paths, &message::of_round(summary, ran.ask.round, &ran.sent, ran.ask.tests)) {
             Ok(sha) => sha,
             Err(error) => {
                 let kept = take_out(ports, summary, ran)?;
@@ -415,30 +416,6 @@ fn touched(diff: &[FileDiff]) -> Vec<Touched> {
         }
     }
     places
-}
-
-fn message(summary: &Summary, ran: &Ran<'_>) -> String {
-    let titles: Vec<String> = ran
-        .sent
-        .iter()
-        .filter_map(|id| summary.comments.get(id))
-        .map(|entry| format!("- {} {}: {}", entry.finding.id, entry.finding.severity, entry.finding.title))
-        .collect();
-    commit_message(ran.ask.round, &titles, &ran.sent, ran.ask.tests)
-}
-
-/// The one commit of a round: what it answers, and a trailer that programs can read.
-fn commit_message(round: u32, titles: &[String], sent: &[FindingId], tests: bool) -> String {
-    let subject = match (sent.len(), tests) {
-        (0, _) => "Mend the spec tests".to_owned(),
-        (1, false) => "Address one review finding".to_owned(),
-        (n, false) => format!("Address {n} review findings"),
-        (n, true) => format!("Mend the spec tests and address {n} review finding(s)"),
-    };
-    let ids: Vec<String> = sent.iter().map(ToString::to_string).collect();
-    let trailer = if ids.is_empty() { "tests".to_owned() } else { ids.join(", ") };
-    let list = if titles.is_empty() { String::new() } else { format!("{}\n\n", titles.join("\n")) };
-    format!("{subject}\n\n{list}Pushback-Round: {round}\nPushback-Findings: {trailer}\n")
 }
 
 /// Judges what the editor answered on what its commit really changed; lines are those the editor was given.

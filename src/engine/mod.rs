@@ -5,6 +5,7 @@ mod ask;
 mod briefing;
 mod edit;
 mod followup;
+mod message;
 mod post;
 pub mod publish;
 mod push;
@@ -29,6 +30,7 @@ use crate::review::ids::PrRef;
 use crate::review::observation::Observation;
 use crate::review::policy::Policy;
 use crate::review::summary::{HeadRecord, PrRecord, Summary};
+use crate::review::trust::Reader;
 
 pub use crate::review::brief::Around;
 
@@ -65,6 +67,8 @@ impl Ports<'_> {
 pub struct Setup<'a> {
     /// Classification rules.
     pub rules: &'a Rules,
+    /// Reads comments by those rules.
+    pub reader: &'a dyn Reader,
     /// Settings that decide.
     pub policy: &'a Policy,
     /// Protected and frozen paths.

@@ -9,12 +9,19 @@ use crate::review::anchor::{self, Located, Place};
 use crate::review::commit::answered;
 use crate::review::ids::{FindingId, Sha};
 use crate::review::judge;
+use crate::review::note::Note;
 use crate::review::observation::Observation;
+use crate::review::outbox;
 use crate::review::status::Status;
 use crate::review::summary::{Entry, Proof, Summary};
 
 /// Settles what commits in the history of the head prove as fixed.
-pub(super) fn reprove(ports: &Ports<'_>, summary: &mut Summary, obs: &Observation) -> Result<(), EngineError> {
+pub(super) fn reprove(
+    ports: &Ports<'_>,
+    summary: &mut Summary,
+    obs: &Observation,
+    notes: &[Note],
+) -> Result<(), EngineError> {
     let head = &obs.pr.head;
     if !ports.tree.fetch(head)? || !ports.tree.fetch(&obs.pr.base_sha)? {
         return Ok(());
@@ -27,6 +34,10 @@ pub(super) fn reprove(ports: &Ports<'_>, summary: &mut Summary, obs: &Observatio
             let Some(entry) = summary.comments.get(&id).filter(|entry| entry.finding.status == Status::Open) else {
                 continue;
             };
+            // A round's commit names all that it answers, what it leaves as it is included.
+            if !outbox::may_be_fixed(entry, obs, notes) {
+                continue;
+            }
             // A claim can only answer what was said before it: the comment's commit is part of its history.
             let Some((made_on, place)) = places.get(&id) else { continue };
             if ports.tree.is_ancestor(made_on, &parent)? != Some(true) {

@@ -26,9 +26,9 @@ pub fn load(ports: &Ports<'_>, setup: &Setup<'_>, held: &Held, obs: &Observation
 pub fn rebuilt(ports: &Ports<'_>, setup: &Setup<'_>, obs: &Observation) -> Result<Summary, EngineError> {
     let mut summary = fresh_summary(&setup.pr, obs);
     survey::digest(ports, setup, &mut summary, obs.clone(), Depth::Full)?;
-    let notes = crate::review::trust::notes(obs, setup.rules, setup.policy);
+    let notes = crate::review::trust::notes(obs, setup.reader, setup.policy);
     rebuild::rebuild(&mut summary, obs, &notes, setup.policy);
-    super::reprove::reprove(ports, &mut summary, obs)?;
+    super::reprove::reprove(ports, &mut summary, obs, &notes)?;
     Ok(summary)
 }
 

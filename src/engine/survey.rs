@@ -92,7 +92,7 @@ pub fn digest(
     obs: Observation,
     depth: Depth,
 ) -> Result<Survey, EngineError> {
-    let notes = trust::notes(&obs, setup.rules, setup.policy);
+    let notes = trust::notes(&obs, setup.reader, setup.policy);
     if by_a_person(ports, summary, &obs)? {
         summary.restart_rounds();
     }

@@ -197,6 +197,11 @@ fn the_one<'e>(apart: &[&'e Entry], new: &Entry) -> Option<&'e Entry> {
     let right_there = |pred: &&&Entry| same_identity(pred, new) || distance(pred, new) == Some(0);
     let open = |pred: &&&Entry| pred.finding.status == Status::Open;
     let others: Vec<&&Entry> = fitting.collect();
+    // The place decides before the age, unless the newer one is itself what came of the older.
+    let older = |pred: &&&&Entry| right_there(pred) && !first.finding.previous.contains(&pred.finding.id);
+    if let (false, false, Some(there)) = (right_there(&first), open(&first), others.iter().find(older)) {
+        return Some(there);
+    }
     if right_there(&first) || !open(&first) || !others.iter().any(open) {
         return Some(first);
     }
@@ -414,6 +419,11 @@ pub(super) fn link(summary: &mut Summary, view: &View<'_>, new: &mut Entry, rela
         Relation::Replaces { pred } => {
             let Some(old) = summary.comments.get_mut(pred) else { return };
             inherit(new, old);
+            // A milder copy carries what the older one weighed: only a person re-grades (R6).
+            if old.finding.severity.blocks() && old.finding.severity < new.finding.severity && new.regrade.is_none() {
+                new.worst = Some(old.finding.severity);
+                new.finding.severity = old.finding.severity;
+            }
             new.finding.needs_person = old.finding.needs_person;
             new.refused.clone_from(&old.refused);
             let why = if old.finding.needs_person { &old.finding.why } else { "a newer copy of the same finding" };

@@ -103,10 +103,14 @@ fn balanced(text: &str, max: usize) -> String {
     }
 }
 
-fn without_invisible(text: &str) -> String {
+fn without_invisible(text: &str) -> Cow<'_, str> {
+    // Most texts hold nothing of that kind, and every line of every look passes here.
+    if text.bytes().all(|byte| matches!(byte, b' '..=b'~' | b'\n' | b'\t')) {
+        return Cow::Borrowed(text);
+    }
     let text = text.replace("\r\n", "\n").replace(['\r', '\u{2028}', '\u{2029}', '\u{85}'], "\n");
     let text = TERMINAL.replace_all(&text, "");
-    text.chars().filter(|c| matches!(c, '\n' | '\t') || !invisible(*c)).collect()
+    Cow::Owned(text.chars().filter(|c| matches!(c, '\n' | '\t') || !invisible(*c)).collect())
 }
 
 /// Tells whether a character is one that people do not see but programs do.
@@ -148,20 +152,13 @@ fn without_comments(text: &str) -> String {
 
 /// Silences what acts anywhere, code included: programs that read raw text know no code.
 fn quiet(line: &str) -> String {
-    let line = ENTITY.replace_all(line, |found: &Captures<'_>| {
-        let sign = found[0].to_ascii_lowercase();
-        let is = |ends: [&str; 3]| ends.iter().any(|end| sign.trim_end_matches(';').ends_with(end));
-        if is(["64", "40", "commat"]) {
-            "＠"
-        } else if is(["35", "23", "num"]) {
-            "＃"
-        } else {
-            "∕"
-        }
-    });
+    let line = if line.contains('&') { without_entities(line) } else { Cow::Borrowed(line) };
     let line = without_forge_links(&line);
     let line = GH_NUMBER.replace_all(&line, "GH‑$n");
     let line = SPOKEN_COMMAND.replace_all(&line, "$bot-$verb");
+    if !line.contains(['@', '#']) {
+        return without_command(line.into_owned());
+    }
     let mut out = String::with_capacity(line.len());
     let mut chars = line.chars().peekable();
     while let Some(c) = chars.next() {
@@ -175,8 +172,26 @@ fn quiet(line: &str) -> String {
     without_command(out)
 }
 
+/// Replaces signs that are written as entities.
+fn without_entities(line: &str) -> Cow<'_, str> {
+    ENTITY.replace_all(line, |found: &Captures<'_>| {
+        let sign = found[0].to_ascii_lowercase();
+        let is = |ends: [&str; 3]| ends.iter().any(|end| sign.trim_end_matches(';').ends_with(end));
+        if is(["64", "40", "commat"]) {
+            "＠"
+        } else if is(["35", "23", "num"]) {
+            "＃"
+        } else {
+            "∕"
+        }
+    })
+}
+
 /// Breaks links to issues and the like: they would leave a note there.
-fn without_forge_links(line: &str) -> String {
+fn without_forge_links<'a>(line: &'a str) -> Cow<'a, str> {
+    if !SCHEME.is_match(line) {
+        return Cow::Borrowed(line);
+    }
     let (mut out, mut from) = (String::with_capacity(line.len()), 0);
     for scheme in SCHEME.find_iter(line) {
         let rest = &line[scheme.end()..];
@@ -190,7 +205,7 @@ fn without_forge_links(line: &str) -> String {
         }
     }
     out.push_str(&line[from..]);
-    out
+    Cow::Owned(out)
 }
 
 /// Escapes the slash of a line that begins like a command.

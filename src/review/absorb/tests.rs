@@ -609,6 +609,33 @@ fn fc_08_a_comeback_is_one_open_item_with_its_history() {
 }
 
 #[test]
+fn r12_what_comes_again_belongs_to_the_settled_finding_at_its_very_place() {
+    let (mut summary, mut scene) = (summary(), Scene::new());
+    scene.inline(1, "codex", 40, found(Severity::P2, GUARD)).inline(2, "codex", 42, found(Severity::P2, GUARD));
+    scene.absorb(&mut summary);
+    argue(&mut summary, "c1");
+    argue(&mut summary, "c2");
+    scene.head('b', 70).inline(3, "codex", 40, found(Severity::P2, GUARD));
+    scene.stays("c1", 40, true).stays("c2", 42, true);
+    scene.absorb(&mut summary);
+    assert_eq!(get(&summary, "c3").finding.previous, ["c1".parse().expect("an id")]);
+    assert_eq!(status(&summary, "c2"), Status::Argued);
+}
+
+#[test]
+fn r06_a_milder_copy_carries_what_the_older_one_weighed() {
+    let (mut summary, mut scene) = (summary(), Scene::new());
+    scene.inline(1, "codex", 40, found(Severity::P2, GUARD));
+    scene.absorb(&mut summary);
+    scene.head('b', 70).inline(2, "codex", 40, found(Severity::P3, GUARD)).stays("c1", 40, false);
+    scene.absorb(&mut summary);
+    assert_eq!((status(&summary, "c1"), status(&summary, "c2")), (Status::Duplicate, Status::Open));
+    assert_eq!(get(&summary, "c2").finding.severity, Severity::P2);
+    scene.absorb(&mut summary);
+    assert_eq!((get(&summary, "c2").finding.severity, summary.counts().p2), (Severity::P2, 1), "a second look too");
+}
+
+#[test]
 fn r12_a_verbatim_repost_is_shown_once_then_silent() {
     let (mut summary, mut scene) = (summary(), Scene::new());
     scene.inline(1, "codex", 40, found(Severity::P2, GUARD));

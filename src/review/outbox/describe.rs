@@ -35,14 +35,17 @@ fn last_done(summary: &Summary) -> Option<Block> {
 
 fn touched(summary: &Summary, read: &BlockReading) -> Touched {
     let Some(last) = last_done(summary) else { return Touched::default() };
-    let wanted = description::wanted_keys(summary);
     let empty = BTreeMap::new();
     let (lines, absent) = match read {
         BlockReading::Block(block) => (&block.lines, false),
         BlockReading::Absent | BlockReading::Broken(_) => (&empty, true),
     };
-    let changed = last.lines.iter().filter(|(key, text)| wanted.contains(*key) && lines.get(*key) != Some(text));
+    let changed = last.lines.iter().filter(|(key, text)| lines.get(*key) != Some(text));
     let mut keys: BTreeSet<String> = changed.map(|(key, _)| key.clone()).collect();
+    if !keys.is_empty() {
+        let wanted = description::wanted_keys(summary);
+        keys.retain(|key| wanted.contains(key));
+    }
     if absent {
         keys.insert(whole());
     }
@@ -53,7 +56,13 @@ fn touched(summary: &Summary, read: &BlockReading) -> Touched {
 
 /// Returns the findings whose reasons were taken out of the description again after they had been restored (R24).
 pub fn removed_again(summary: &Summary, body: &str) -> Vec<FindingId> {
-    let again = touched(summary, &description::read(body)).again;
+    reasons(summary, &touched(summary, &description::read(body)).again)
+}
+
+fn reasons(summary: &Summary, again: &BTreeSet<String>) -> Vec<FindingId> {
+    if again.is_empty() {
+        return Vec::new();
+    }
     description::required(summary).into_iter().filter(|(_, key)| again.contains(key)).map(|(id, _)| id).collect()
 }
 
@@ -63,19 +72,19 @@ pub(super) fn plan(summary: &mut Summary, obs: &Observation) -> usize {
     let refused =
         summary.outbox.iter().any(|item| item.kind == WriteKind::Describe && item.state == WriteState::Failed);
     let nothing = read == BlockReading::Absent && !description::wanted(summary);
-    if refused || nothing || matches!(read, BlockReading::Broken(_)) || !removed_again(summary, &obs.pr.body).is_empty()
-    {
+    if refused || nothing || matches!(read, BlockReading::Broken(_)) {
         return 0;
     }
     let Touched { first, again } = touched(summary, &read);
-    if again.contains(&whole()) {
+    if !reasons(summary, &again).is_empty() || again.contains(&whole()) {
         return 0;
     }
     let before = summary.restored.len();
     let new: Vec<String> = first.into_iter().filter(|key| !summary.restored.contains(key)).collect();
     summary.restored.extend(new);
     let Ok(block) = description::render_for(summary, &obs.pr.body) else { return 0 };
-    if same(&description::read(&block), &read, &again) {
+    // What stands there word for word needs no second reading.
+    if obs.pr.body.contains(&block) || same(&description::read(&block), &read, &again) {
         summary.restored.truncate(before);
         retire(summary, None);
         return 0;

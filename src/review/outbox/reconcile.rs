@@ -2,12 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::review::commands::is_command;
 use crate::review::comment::Channel;
 use crate::review::decision::Verb;
 use crate::review::description::{self, BlockReading};
 use crate::review::disarm::{clean, disarm};
 use crate::review::ids::FindingId;
-use crate::review::marker::key;
+use crate::review::marker::{self, key};
 use crate::review::note::{Note, ReplyVerdict, Standing};
 use crate::review::observation::Observation;
 use crate::review::severity::Severity;
@@ -281,4 +282,59 @@ fn objections<'a>(
         })
     };
     later.map(|comment| comment.id).filter(counts)
+}
+
+/// Tells whether what was said in a finding's thread leaves room for a commit having fixed it (R13).
+///
+/// In an open thread the last word has to be ours and say so: after a fix the thread is resolved or told. In a resolved
+/// one an objection may be older than the fix where it answers words of ours; otherwise it may speak against the fix.
+pub fn may_be_fixed(entry: &Entry, obs: &Observation, notes: &[Note]) -> bool {
+    let Some(root) = entry.thread else { return true };
+    let mut said: Vec<(u64, Said)> = Vec::new();
+    for comment in obs.comments.iter().filter(|c| c.channel == Channel::Inline && c.in_reply_to == Some(root)) {
+        let Some(note) = notes.iter().find(|note| note.channel == Channel::Inline && note.id == comment.id) else {
+            continue;
+        };
+        let objects = matches!(note.said.verdict, ReplyVerdict::Insists | ReplyVerdict::Unclear);
+        let receipts = marker::parse_all(&comment.body);
+        let about = receipts.iter().filter(|receipt| receipt.finding() == Some(entry.finding.id));
+        if note.standing == Standing::Ours {
+            said.extend(about.filter_map(|receipt| Some((comment.id, Said::of(receipt.kind())?))));
+        } else if note.standing.creates_work() && objects && !is_command(&comment.body) {
+            said.push((comment.id, Said::Objection));
+        }
+    }
+    said.sort_by_key(|(id, _)| *id);
+    let resolved = obs.threads.iter().any(|thread| thread.root == root && thread.resolved);
+    match (said.last(), resolved) {
+        (None | Some((_, Said::Fixed)), _) => true,
+        (Some((_, Said::Words | Said::Objection)), false) => false,
+        (Some((_, Said::Words)), true) => true,
+        (Some((_, Said::Objection)), true) => said.first().is_some_and(|(_, first)| *first == Said::Words),
+    }
+}
+
+/// What one reply says about a finding's end.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Said {
+    Fixed,
+    Words,
+    Objection,
+}
+
+impl Said {
+    fn of(kind: WriteKind) -> Option<Self> {
+        match kind {
+            WriteKind::Fixed => Some(Self::Fixed),
+            WriteKind::Argue | WriteKind::Defer | WriteKind::Answer => Some(Self::Words),
+            WriteKind::Stale
+            | WriteKind::Request
+            | WriteKind::Review
+            | WriteKind::Describe
+            | WriteKind::Resolve
+            | WriteKind::Command
+            | WriteKind::React
+            | WriteKind::Retract => None,
+        }
+    }
 }

@@ -5,6 +5,7 @@ use crate::review::description::{BlockReading, read, splice};
 use crate::review::ids::Login;
 use crate::review::note::{Classified, Kind, Note, ReplyVerdict, Standing};
 use crate::review::observation::{Permission, Reading};
+use crate::review::owed::key_of_version;
 use crate::review::policy::{Policy, Replies};
 use crate::review::sample;
 use crate::review::severity::Severity;
@@ -772,4 +773,34 @@ fn r23_a_command_whose_answer_was_lost_and_that_is_not_there_is_sent_again() {
     before_write(&mut scene.summary, &key);
     scene.look();
     assert_eq!(next(&scene.summary).map(|item| item.key.clone()), Some(key));
+}
+
+#[test]
+fn r13_a_commit_fixed_nothing_that_was_left_in_words_or_disputed_since() {
+    let check = |said: &[(&str, WriteKind)], resolved: bool, expected: bool| {
+        let entry = sample::entry("c1", Severity::P2);
+        let mut scene = Scene::new(vec![entry.clone()]);
+        for (n, (who, kind)) in said.iter().enumerate() {
+            let key = key_of_version(*kind, &entry, u32::try_from(n).expect("few"));
+            let marker = Marker::new(*kind, "c1", &key, &scene.obs.pr.at, &sample::sha('a')).expect("a receipt");
+            match *who {
+                "me" => scene.say(Some(1), sample::person("me"), &words::post("words", &[marker])),
+                _ => scene.say(Some(1), sample::bot("codex"), "It still applies."),
+            };
+        }
+        scene.obs.threads[0].resolved = resolved;
+        let notes = scene.notes();
+        assert_eq!(may_be_fixed(&entry, &scene.obs, &notes), expected, "{said:?} {resolved}");
+    };
+    let (me, bot) = ("me", "codex");
+    check(&[], false, true);
+    check(&[], true, true);
+    check(&[(me, WriteKind::Fixed)], false, true);
+    check(&[(me, WriteKind::Defer)], false, false);
+    check(&[(me, WriteKind::Defer), (bot, WriteKind::Answer)], false, false);
+    check(&[(me, WriteKind::Argue), (bot, WriteKind::Answer), (me, WriteKind::Fixed)], false, true);
+    check(&[(me, WriteKind::Fixed), (bot, WriteKind::Answer)], false, false);
+    // Resolved without words right after the fix, or before the objection: only the former answers words of ours.
+    check(&[(me, WriteKind::Argue), (bot, WriteKind::Answer)], true, true);
+    check(&[(bot, WriteKind::Answer)], true, false);
 }

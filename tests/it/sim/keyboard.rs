@@ -8,16 +8,13 @@ use std::time::Duration;
 use pushback::engine::rounds;
 use pushback::engine::survey;
 use pushback::engine::triage::{TriageEnd, triage};
-use pushback::engine::{Ports, Setup};
-use pushback::ports::{Depth, Forge, Prompter, Store};
-use pushback::review::guard::Guard;
+use pushback::ports::{Depth, Prompter};
 use pushback::review::marker;
 use pushback::review::severity::Severity;
 use pushback::review::status::Status;
 use pushback::review::triage::Size;
 
-use super::ports::{self, Shared, SimAgent, SimClock, SimForge, SimStore, SimVerifier, pr_ref};
-use super::repo::Tree;
+use super::ports::Shared;
 use super::world::{Killed, Rng, World, is_ours};
 
 /// Questions after which a person has enough.
@@ -100,42 +97,15 @@ impl Prompter for Whim {
 
 /// One sitting; `None` when it was killed.
 fn sit(world: &Shared, whim: &Whim) -> Option<TriageEnd> {
-    let (forge, tree, agent) = (SimForge(world.clone()), Tree(world.clone()), SimAgent(world.clone()));
-    let (verifier, store, clock) = (SimVerifier(world.clone()), SimStore(world.clone()), SimClock(world.clone()));
-    let policy = super::policy();
-    let guard = Guard::new(&policy.gate.protected, &[]).expect("globs");
-    let ports = Ports {
-        forge: &forge,
-        tree: &tree,
-        agent: Some(&agent),
-        verifier: &verifier,
-        store: &store,
-        clock: &clock,
-        reporter: &ports::Silent,
-    };
-    let setup = Setup {
-        rules: crate::support::rules(),
-        policy: &policy,
-        guard: &guard,
-        plans: &ports::SimPlans,
-        pr: pr_ref(),
-        branch: "feature".into(),
-        own_tree: false,
-        spec: None,
-        spec_paths: Vec::new(),
-        verify_commands: vec!["true".into()],
-        retries: 1,
-        frozen: Vec::new(),
-        poll_min: Duration::from_secs(60),
-        poll_max: Duration::from_secs(180),
-    };
     let session = || {
-        let held = store.lock().expect("the lock");
-        let obs = forge.observe(Depth::Full).expect("a reading");
-        let mut summary = rounds::load(&ports, &setup, &held, &obs).expect("state");
-        let survey = survey::digest(&ports, &setup, &mut summary, obs, Depth::Full).expect("a look");
-        store.save(&held, &summary).expect("saved");
-        triage(&ports, &setup, whim, &held, &mut summary, survey, false).expect("an end")
+        super::at_work(world, |ports, setup| {
+            let held = ports.store.lock().expect("the lock");
+            let obs = ports.forge.observe(Depth::Full).expect("a reading");
+            let mut summary = rounds::load(ports, setup, &held, &obs).expect("state");
+            let survey = survey::digest(ports, setup, &mut summary, obs, Depth::Full).expect("a look");
+            ports.store.save(&held, &summary).expect("saved");
+            triage(ports, setup, whim, &held, &mut summary, survey, false).expect("an end")
+        })
     };
     match catch_unwind(AssertUnwindSafe(session)) {
         Ok(end) => Some(end),

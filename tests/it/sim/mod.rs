@@ -4,6 +4,7 @@ mod invariants;
 mod keyboard;
 mod people;
 mod ports;
+mod reader;
 mod repo;
 mod world;
 
@@ -14,10 +15,13 @@ use std::time::Duration;
 
 use pushback::engine::rounds::{self, RunEnd, RunRequest};
 use pushback::engine::{EngineError, Ports, Setup};
+use pushback::ports::Depth;
 use pushback::review::guard::Guard;
 use pushback::review::policy::Policy;
+use pushback::review::summary::Summary;
 
 use ports::{Shared, SimAgent, SimClock, SimForge, SimStore, SimVerifier, pr_ref};
+use reader::Remembered;
 use repo::Tree;
 use world::{Killed, Weather, World};
 
@@ -33,17 +37,15 @@ const THREADS: usize = 2;
 /// Failing seeds after which no more are played, unless `PUSHBACK_SIM_FAILURES` says otherwise.
 const MOST_FAILURES: usize = 4;
 
-/// Runs once to its end, or to the kill.
-fn run(world: &Shared) -> Option<Result<RunEnd, EngineError>> {
+/// Hands out the ports over a world, and the settings.
+fn at_work<T>(world: &Shared, work: impl FnOnce(&Ports<'_>, &Setup<'_>) -> T) -> T {
     let (forge, tree, agent) = (SimForge(world.clone()), Tree(world.clone()), SimAgent(world.clone()));
     let (verifier, store, clock) = (SimVerifier(world.clone()), SimStore(world.clone()), SimClock(world.clone()));
     let mut policy = policy();
-    let until_ready = world.borrow().ci;
-    if until_ready {
+    if world.borrow().ci {
         policy.gate.checks = vec!["build".into()];
     }
     let guard = Guard::new(&policy.gate.protected, &[]).expect("globs");
-    let rules = crate::support::rules();
     let ports = Ports {
         forge: &forge,
         tree: &tree,
@@ -54,7 +56,8 @@ fn run(world: &Shared) -> Option<Result<RunEnd, EngineError>> {
         reporter: &ports::Silent,
     };
     let setup = Setup {
-        rules,
+        rules: crate::support::rules(),
+        reader: &Remembered,
         policy: &policy,
         guard: &guard,
         plans: &ports::SimPlans,
@@ -66,11 +69,17 @@ fn run(world: &Shared) -> Option<Result<RunEnd, EngineError>> {
         verify_commands: vec!["true".into()],
         retries: 1,
         frozen: Vec::new(),
-        poll_min: Duration::from_secs(60),
-        poll_max: Duration::from_secs(180),
+        poll_min: Duration::from_secs(120),
+        poll_max: Duration::from_secs(900),
     };
-    let request = RunRequest { more: 0, until_ready, wait: None };
-    match catch_unwind(AssertUnwindSafe(|| rounds::run(&ports, &setup, request))) {
+    work(&ports, &setup)
+}
+
+/// Runs once to its end, or to the kill.
+fn run(world: &Shared) -> Option<Result<RunEnd, EngineError>> {
+    let request = RunRequest { more: 0, until_ready: world.borrow().ci, wait: None };
+    let work = || at_work(world, |ports, setup| rounds::run(ports, setup, request));
+    match catch_unwind(AssertUnwindSafe(work)) {
         Ok(end) => {
             let line = match &end {
                 Ok(end) => format!("== {} {}", end.reason.as_str(), end.why),
@@ -82,6 +91,17 @@ fn run(world: &Shared) -> Option<Result<RunEnd, EngineError>> {
         Err(payload) if payload.is::<Killed>() => None,
         Err(payload) => resume_unwind(payload),
     }
+}
+
+/// What somebody would know who comes to this pull request with nothing, from either account.
+fn rebuilt(world: &Shared, account: &'static str) -> Summary {
+    let known = std::mem::replace(&mut world.borrow_mut().account, account);
+    let rebuilt = at_work(world, |ports, setup| {
+        let obs = ports.forge.observe(Depth::Full).expect("a reading");
+        rounds::rebuilt(ports, setup, &obs).expect("a state")
+    });
+    world.borrow_mut().account = known;
+    rebuilt
 }
 
 /// Plays one seed: runs, kills and faults, then a last run without either.
@@ -237,6 +257,8 @@ fn come_to_rest(world: &Shared, seed: u64) {
     let end = run(world);
     invariants::check(world, end.as_ref(), seed);
     invariants::final_state(world, end.as_ref(), &before, seed);
+    let account = *world.borrow_mut().rng.pick(&world::ACCOUNTS);
+    invariants::known_again(world, end.as_ref(), &rebuilt(world, account), seed);
 }
 
 fn number(name: &str) -> Option<u64> {
@@ -247,7 +269,7 @@ fn seeds() -> std::ops::Range<u64> {
     match (number("PUSHBACK_SIM_SEED"), number("PUSHBACK_SIM_SEEDS")) {
         (Some(seed), _) => seed..seed + 1,
         // As many as the default test run has time for; `scripts/simulate --seeds N` plays more.
-        (None, count) => 0..count.unwrap_or(1000),
+        (None, count) => 0..count.unwrap_or(2000),
     }
 }
 

@@ -46,8 +46,7 @@ impl World {
                 let text = format!("This still has to be mended, defect {n} is real.");
                 self.objects(id, n, person("ann"), &text);
             }
-            (8, Some(one)) => self.deletes(one),
-            (9, one) => {
+            (8 | 9, one) => {
                 // Who is annoyed deletes what weighs most.
                 let p1 = self.standing().into_iter().find(|(_, _, level, _)| *level == "P1");
                 if let Some(one) = p1.or(one) {
@@ -118,6 +117,7 @@ impl World {
     /// A bot says that we are right; only one of them does so in words that are known.
     fn takes_back(&mut self, id: u64, n: u32, name: &'static str) {
         if name == "coderabbitai" {
+            self.taken_back.insert(id);
             let counts = self.bots_count_in(id);
             self.reply(id, bot(name), "You are right. I withdraw this finding.");
             if counts {
@@ -171,6 +171,10 @@ impl World {
 
     /// A comment is deleted with its thread. Who knew it as an open P1 may not forget it (a person has to decide).
     fn deletes(&mut self, (id, n, level, _): Standing) {
+        // Where all are worded alike, nobody who comes later could tell which one is left.
+        if self.alike {
+            return;
+        }
         if level != "P1" {
             self.forgiven.insert(n);
         }
@@ -195,6 +199,10 @@ impl World {
 
     /// A reviewer adds to its comment: what was answered before was an answer to something else.
     fn edits(&mut self, id: u64, n: u32) {
+        // Who has taken a finding back does not add to it: a fresh state could not tell which came last.
+        if self.taken_back.contains(&id) {
+            return;
+        }
         let now = self.now;
         let token = self.id();
         if let Some(comment) = self.comments.iter_mut().find(|c| c.id == id && c.channel == Channel::Inline) {

@@ -229,6 +229,11 @@ impl Agent for SimAgent {
         let habit = world.rng.below(100);
         let machine = 1 - world.away.n;
         world.briefs.push(Sent { text: brief_text, machine, excused: habit < 4 });
+        // An editor works for minutes, and others do not wait for it.
+        let busy = world.weather.busy;
+        if world.rng.chance(busy) {
+            world.somebody_acts();
+        }
         if habit < 4 {
             return report(AgentOutcome::RateLimited { why: "usage limit".into(), retry_at: None });
         }

@@ -50,6 +50,30 @@ pub(crate) struct Defect {
     pub(crate) path: String,
     pub(crate) level: &'static str,
     pub(crate) bot: &'static str,
+    /// What its reviewer says: a title, and words that name the defect.
+    pub(crate) title: String,
+    pub(crate) text: String,
+}
+
+/// In some worlds all findings are worded alike, so that only their places tell them apart.
+fn worded(n: u32, alike: bool) -> (String, String) {
+    match if alike { 0 } else { n % 4 } {
+        0 => {
+            (format!("Guard the value {n} before it is used"), format!("The call `compute` gets defect {n} unchecked."))
+        }
+        1 => (
+            format!("Close the handle {n} on every path"),
+            format!("An early return leaks the file of defect {n} here."),
+        ),
+        2 => (
+            format!("Bound the loop {n} by its input"),
+            format!("A negative length turns defect {n} into an endless iteration."),
+        ),
+        _ => (
+            format!("Escape the name {n} for the shell"),
+            format!("Quotes within the argument of defect {n} break out of the command."),
+        ),
+    }
 }
 
 /// Thrown through the engine to stand for SIGKILL.
@@ -93,6 +117,8 @@ pub(crate) struct World {
     pub(crate) answers: Vec<(Timestamp, u64, u32, &'static str)>,
     /// Our replies that people deleted.
     pub(crate) deleted: BTreeSet<u64>,
+    /// Comments whose reviewer has taken them back.
+    pub(crate) taken_back: BTreeSet<u64>,
     /// The description before our last write, with what people had written around the block.
     pub(crate) former: Option<(String, String, String)>,
     pub(crate) merged: bool,
@@ -118,6 +144,8 @@ pub(crate) struct World {
     pub(crate) person_pushes: u32,
     /// How often the editor answers a P2 with words, in percent.
     pub(crate) argues: u64,
+    /// Whether all findings are worded alike.
+    pub(crate) alike: bool,
 }
 
 /// How likely what is, in percent, during one run.
@@ -188,6 +216,7 @@ impl World {
             1 => vec!["coderabbitai"],
             _ => vec!["chatgpt-codex-connector", "coderabbitai"],
         };
+        let alike = rng.chance(40);
         let mut defects = Vec::new();
         let mut files = Files::new();
         for n in 0..=u32::try_from(rng.below(4)).expect("small") {
@@ -198,7 +227,8 @@ impl World {
                 files.entry(path.clone()).or_insert_with(|| (0..20).map(|k| format!("fn line{k}() {{}}\n")).collect());
             text.push_str(&format!("let value{n} = compute(DEFECT {n});\n"));
             text.push_str(&format!("fn after{n}() {{}}\n"));
-            defects.push(Defect { n, path, level, bot: name });
+            let (title, text) = worded(n, alike);
+            defects.push(Defect { n, path, level, bot: name, title, text });
         }
         if rng.chance(30) {
             files.insert("spec.txt".into(), "RED\n".into());
@@ -249,6 +279,7 @@ impl World {
             objections: Vec::new(),
             answers: Vec::new(),
             deleted: BTreeSet::new(),
+            taken_back: BTreeSet::new(),
             former: None,
             merged: false,
             closed: false,
@@ -264,6 +295,7 @@ impl World {
             log: Vec::new(),
             person_pushes: 0,
             argues,
+            alike,
         };
         let world = Rc::new(RefCell::new(world));
         {
@@ -397,7 +429,7 @@ impl World {
     }
 
     fn badge(defect: &Defect) -> String {
-        let title = format!("Guard the value {} before it is used", defect.n);
+        let (title, text) = (&defect.title, &defect.text);
         if defect.bot == "coderabbitai" {
             let level = match defect.level {
                 "P1" => "_🔴 Critical_",
@@ -405,18 +437,14 @@ impl World {
                 "P3" => "_🟡 Minor_",
                 _ => "_🔵 Trivial_",
             };
-            return format!(
-                "_⚠️ Potential issue_ | {level}\n\n**{title}**\n\nThe call `compute` gets defect {} unchecked.",
-                defect.n
-            );
+            return format!("_⚠️ Potential issue_ | {level}\n\n**{title}**\n\n{text}");
         }
         if defect.level == "nit" {
             return format!("nit: {title}");
         }
         let level = defect.level;
         format!(
-            "**<sub><sub>![{level} Badge](https://img.shields.io/badge/{level}-orange?style=flat)</sub></sub>  {title}**\n\nThe call `compute` gets defect {} unchecked.\n\nUseful? React with 👍 / 👎.",
-            defect.n
+            "**<sub><sub>![{level} Badge](https://img.shields.io/badge/{level}-orange?style=flat)</sub></sub>  {title}**\n\n{text}\n\nUseful? React with 👍 / 👎.",
         )
     }
 

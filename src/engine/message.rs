@@ -1,0 +1,87 @@
+//! The message of a round's commit: what was asked, and in a trailer what the change claims to have fixed.
+//!
+//! A trailer proves nothing; where state is lost it is all that is known of a claim, and git is asked (R13).
+
+use crate::review::compose;
+use crate::review::decision::Verb;
+use crate::review::ids::FindingId;
+use crate::review::summary::Summary;
+
+/// Writes the message of the round that is under way.
+pub(super) fn of_round(summary: &Summary, round: u32, sent: &[FindingId], tests: bool) -> String {
+    let asked = sent.iter().filter_map(|id| summary.comments.get(id));
+    let titles: Vec<String> = asked
+        .map(|entry| format!("- {} {}: {}", entry.finding.id, entry.finding.severity, entry.finding.title))
+        .collect();
+    let subject = match (titles.len(), tests) {
+        (0, _) => "Mend the spec tests".to_owned(),
+        (1, false) => "Address one review finding".to_owned(),
+        (n, false) => format!("Address {n} review findings"),
+        (n, true) => format!("Mend the spec tests and address {n} review finding(s)"),
+    };
+    let ids: Vec<String> = claimed(summary, sent).iter().map(ToString::to_string).collect();
+    let trailer = match (ids.is_empty(), tests) {
+        (false, _) => ids.join(", "),
+        (true, true) => "tests".to_owned(),
+        (true, false) => "none".to_owned(),
+    };
+    let list = if titles.is_empty() { String::new() } else { format!("{}\n\n", titles.join("\n")) };
+    format!("{subject}\n\n{list}Pushback-Round: {round}\nPushback-Findings: {trailer}\n")
+}
+
+/// The findings that the editor says its change answers. What is argued or left for later is no fix, whatever else the
+/// commit changes near it.
+fn claimed(summary: &Summary, sent: &[FindingId]) -> Vec<FindingId> {
+    let decisions = summary.rounds.last().map(|round| round.decisions.as_slice()).unwrap_or_default();
+    let entries: Vec<_> = sent.iter().filter_map(|id| summary.comments.get(id)).collect();
+    let groups = compose::merged(&entries);
+    let decided = |id: FindingId| decisions.iter().find(|decision| decision.id == id).map(|one| one.decision);
+    let by_change = |id: &FindingId| {
+        let group = groups.iter().find(|group| group.iter().any(|entry| entry.finding.id == *id));
+        let of_group = || group.and_then(|group| group.iter().find_map(|entry| decided(entry.finding.id)));
+        match decided(*id).or_else(of_group) {
+            Some(Verb::Fix | Verb::Stale) => true,
+            Some(Verb::Argue | Verb::Defer | Verb::Answer) | None => false,
+        }
+    };
+    sent.iter().filter(|id| by_change(id)).copied().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::review::commit::answered;
+    use crate::review::decision::Decision;
+    use crate::review::sample;
+    use crate::review::severity::Severity;
+    use crate::review::summary::RoundRecord;
+
+    #[test]
+    fn r13_a_commit_claims_only_what_the_editor_says_it_fixed() {
+        let check = |answers: &[(&str, Verb)], tests: bool, trailer: &str| {
+            let ids: Vec<FindingId> = ["c1", "c2"].iter().map(|id| id.parse().expect("an id")).collect();
+            let entries = ["c1", "c2"].map(|id| sample::entry(id, Severity::P2)).to_vec();
+            let mut summary = sample::summary(entries);
+            let mut round = RoundRecord::begun(1, sample::sha('a'), ids.clone());
+            round.decisions = answers
+                .iter()
+                .map(|(id, verb)| Decision {
+                    id: id.parse().expect("an id"),
+                    decision: *verb,
+                    reason: String::new(),
+                    places: Vec::new(),
+                    plan: None,
+                })
+                .collect();
+            summary.rounds.push(round);
+            let message = of_round(&summary, 1, &ids, tests);
+            assert!(message.contains("- c1 P2: ") && message.contains("- c2 P2: "), "{message}");
+            assert!(message.ends_with(&format!("\nPushback-Findings: {trailer}\n")), "{message}");
+            assert_eq!(answered(&message).is_empty(), !trailer.contains('c'), "{message}");
+        };
+        check(&[("c1", Verb::Fix), ("c2", Verb::Stale)], false, "c1, c2");
+        check(&[("c1", Verb::Fix), ("c2", Verb::Defer)], false, "c1");
+        check(&[("c1", Verb::Argue)], true, "tests");
+        check(&[], false, "none");
+    }
+}
