@@ -218,6 +218,8 @@ pub struct CommitInfo {
     pub author: String,
     /// Its message.
     pub message: String,
+    /// When it was committed, by the clock of whoever did.
+    pub at: Timestamp,
 }
 
 /// The worktree and its repository.

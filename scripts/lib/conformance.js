@@ -167,7 +167,9 @@ function rest(x) {
     }
     const schema = resolve(op.of.requestBody)?.content?.["application/json"]?.schema;
     if (x.body !== null && schema) {
-      for (const e of errors(schema, x.body)) problem(`request: ${at}: body: ${e}`, label);
+      // Beside `in_reply_to` GitHub ignores what else the description calls required.
+      const whole = x.body.in_reply_to ? { commit_id: "", path: "", ...x.body } : x.body;
+      for (const e of errors(schema, whole)) problem(`request: ${at}: body: ${e}`, label);
       for (const n of unknownNames(schema, x.body)) problem(`request: ${at}: body field \`${n}\` is not described`, label);
     } else if (x.body !== null) problem(`request: ${at}: takes no body`, label);
     else if (resolve(op.of.requestBody)?.required) problem(`request: ${at}: wants a body`, label);

@@ -309,7 +309,7 @@ fn too_old(
         None => tree.fetch(one).map(|there| there.then_some(one)),
     })?
     else {
-        return Ok(None);
+        return older(ports, summary, survey, said.map(|said| said.created_at), sha);
     };
     Ok((tree.is_ancestor(sha, about)? == Some(true)).then(|| {
         format!(
@@ -317,6 +317,26 @@ fn too_old(
             sha.short(),
             about.short()
         )
+    }))
+}
+
+/// Asks the clocks where no head of the time is remembered: of what stood there at the first look, only a commit made after
+/// the finding can be its fix.
+fn older(
+    ports: &Ports<'_>,
+    summary: &Summary,
+    survey: &Survey,
+    said: Option<Timestamp>,
+    sha: &Sha,
+) -> Result<Option<String>, EngineError> {
+    let (Some(said), Some(first)) = (said, summary.heads.first()) else { return Ok(None) };
+    if !ports.tree.fetch(&first.sha)? || ports.tree.is_ancestor(sha, &first.sha)? != Some(true) {
+        return Ok(None);
+    }
+    let own = ports.tree.commits(&survey.obs.pr.base_sha, sha)?;
+    let made = own.iter().find(|commit| commit.sha == *sha).map(|commit| commit.at);
+    Ok(made.filter(|made| *made <= said).map(|made| {
+        format!("commit {} ({made}) is no newer than the finding ({said}): commit the fix first", sha.short())
     }))
 }
 

@@ -1,6 +1,7 @@
 //! Reads commits, trees, blobs and ancestry. Missing history is unknown, never "no".
 
 use git2::{ErrorCode, ObjectType, Oid, Repository};
+use jiff::Timestamp;
 
 use super::run::TRANSFER_LIMIT;
 use super::{GitWorktree, SCRATCH, failed, status};
@@ -180,7 +181,7 @@ impl GitWorktree {
     pub(super) fn commits_between(&self, after: &Sha, to: &Sha) -> Result<Vec<CommitInfo>, GitError> {
         let what = format!("list the commits from {} to {}", after.short(), to.short());
         let not_after = format!("^{after}");
-        let format = "--format=tformat:%H %P%n%an <%ae>%n%B%x00";
+        let format = "--format=tformat:%ct %H %P%n%an <%ae>%n%B%x00";
         let args = ["log", "--no-show-signature", "--no-color", format, "--end-of-options", to.as_str(), &not_after];
         let data = self.git.call(&what).args(args).ok()?;
         let commit = |entry: &[u8]| {
@@ -188,9 +189,10 @@ impl GitWorktree {
             let (ids, rest) = text.trim_start_matches('\n').split_once('\n')?;
             let (author, message) = rest.split_once('\n')?;
             let mut ids = ids.split(' ');
+            let at = Timestamp::from_second(ids.next()?.parse().ok()?).ok()?;
             let sha = Sha::parse(ids.next()?).ok()?;
             let parent = ids.next().and_then(|id| Sha::parse(id).ok());
-            Some(CommitInfo { sha, parent, author: author.to_owned(), message: message.to_owned() })
+            Some(CommitInfo { sha, parent, author: author.to_owned(), message: message.to_owned(), at })
         };
         Ok(data.split(|byte| *byte == 0).filter_map(commit).collect())
     }

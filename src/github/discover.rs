@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::thread;
+use std::time::Duration;
 
 use super::facts::repo;
 use super::fault::{Fault, tame};
@@ -12,6 +13,8 @@ use crate::ports::ForgeError;
 use crate::review::comment::Author;
 use crate::review::ids::{Login, PrNumber, RepoSlug, Sha};
 use crate::review::observation::PrState;
+
+const FOREVER: Duration = Duration::from_secs(365 * 86_400);
 
 /// A repository as the token sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -127,21 +130,22 @@ impl Api {
         let path = format!("{}/contents/{}{at}", repo(slug), file.join("/"));
         let bad = |why: &str| ForgeError::CouldNotRead { request: format!("GET /{path}"), why: why.to_owned() };
         // A file that is missing and a repository that is hidden answer alike: only the repository tells them apart. It is
-        // asked beside, unless the file was there the last time.
-        let known = self.url(&path).is_ok_and(|url| self.cache.get::<wire::Content>(&self.key(url.as_str())).is_some());
+        // asked beside where the file was missing the last time.
+        let name = format!("missing {path}");
+        let missed = self.kept::<bool>(&name, FOREVER) == Some(true);
         let (content, there) = thread::scope(|scope| {
-            let there = (!known).then(|| scope.spawn(|| self.repository(slug)));
+            let there = missed.then(|| scope.spawn(|| self.repository(slug)));
             let content = self.one::<wire::Content>(&path);
-            (content, there.map(std::thread::ScopedJoinHandle::join))
+            (content, there.and_then(|there| there.join().ok()))
         });
+        let is_missing = matches!(content, Err(Fault::NotThere { .. }));
+        if is_missing != missed && (is_missing || content.is_ok()) {
+            self.keep(&name, is_missing);
+        }
         let content = match content {
             Ok(seen) => seen.value,
             Err(Fault::NotThere { .. }) => {
-                let there = match there {
-                    Some(Ok(there)) => there,
-                    Some(Err(_)) | None => self.repository(slug),
-                };
-                return there.map(|_| None);
+                return there.unwrap_or_else(|| self.repository(slug)).map(|_| None);
             }
             Err(fault) => return Err(fault.tell(&slug.to_string())),
         };
