@@ -186,8 +186,9 @@ impl Api {
             }
             if !have.contains_key(url.as_str()) {
                 let ahead = pages::span(&url, last.as_ref(), MOST_PAGES as u32);
-                let ahead =
-                    ahead.into_iter().filter(|url| !have.contains_key(url.as_str()) && !seen.contains(url.as_str()));
+                // This one was noted as seen above; what was read before is not read again.
+                let new = |page: &Url| *page == url || !seen.contains(page.as_str());
+                let ahead = ahead.into_iter().filter(|page| !have.contains_key(page.as_str()) && new(page));
                 let mut wanted: Vec<_> = ahead.map(|url| (url, None)).collect();
                 if wanted.is_empty() || wanted[0].0 != url {
                     wanted = vec![(url.clone(), None)];

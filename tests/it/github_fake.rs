@@ -206,6 +206,24 @@ fn fm_13_any_request_that_keeps_failing_fails_the_reading() {
 }
 
 #[test]
+fn the_pages_of_a_long_list_are_asked_for_together() {
+    const LATENCY: u64 = 400;
+    let scene = Scene::new();
+    let bulk = Bulk { user: "codex[bot]", path: "a.txt", body: "[P2] {{n}}" };
+    scene.forge.bulk(&bulk, [650, 0, 0, 0]);
+    scene.forge.set(|s| s.latency_ms = LATENCY);
+    scene.read();
+    let log = scene.forge.log();
+    let later = log.iter().filter(|read| read.path.ends_with("/pulls/7/comments") && read.query.contains("&page="));
+    let pages: Vec<u64> = later.map(|read| read.arrived_ms).collect();
+    assert!(pages.len() >= 6, "{} pages", pages.len());
+    let (first, last) = (pages.iter().min().copied(), pages.iter().max().copied());
+    // All were on their way before the first of them could have been answered.
+    assert!(first.zip(last).is_some_and(|(first, last)| last - first < LATENCY), "{pages:?}");
+    scene.kept();
+}
+
+#[test]
 fn a_long_list_is_polled_by_its_newest_page() {
     let scene = Scene::new();
     let bulk = Bulk { user: "codex[bot]", path: "a.txt", body: "[P2] {{n}}" };
