@@ -292,7 +292,7 @@ fn resolution(entry: &mut Entry, thread: &Thread, view: &View<'_>, out: &mut Abs
 
 /// Returns the proof a resolver's deed gives; `None` where it proves nothing.
 fn resolver(entry: &Entry, thread: &Thread, by: &Login, view: &View<'_>) -> Option<Proof> {
-    if view.seen.obs.account.as_ref().is_some_and(|account| account.login == *by) {
+    if view.seen.obs.account.as_ref().is_some_and(|account| account.login == *by) || speaks_for_us(by, view) {
         return None;
     }
     if is_author(entry, by, view) {
@@ -307,6 +307,13 @@ fn resolver(entry: &Entry, thread: &Thread, by: &Login, view: &View<'_>) -> Opti
         (_, Some(comment)) => format!("resolved its thread with the reason in comment {comment}"),
     };
     Some(Proof::Person { by: by.clone(), because })
+}
+
+/// Tells whether this program has spoken here through an account: what that account resolves may be the program's deed,
+/// which tells another account no more than it tells this one (R13).
+fn speaks_for_us(by: &Login, view: &View<'_>) -> bool {
+    let of_theirs = |note: &Note| note.author.as_ref().is_some_and(|author| author.login == *by);
+    view.seen.notes.iter().any(|note| note.standing == Standing::Ours && of_theirs(note))
 }
 
 /// The forge names a resolver by login alone; a person who took a bot's name is not that bot.

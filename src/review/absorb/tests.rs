@@ -468,6 +468,17 @@ fn r06_a_thread_resolved_by_whom() {
 }
 
 #[test]
+fn r13_what_an_account_that_speaks_for_us_resolves_is_no_persons_word() {
+    let (mut summary, mut scene) = (summary(), Scene::new());
+    scene.inline(1, "codex", 3, found(Severity::P2, GUARD)).inline(2, "codex", 9, found(Severity::P2, GUARD));
+    scene.reply(5, 2, person("ann"), ReplyVerdict::Notice, "Left as it is: the caller checks it.");
+    scene.note(5).standing = Standing::Ours;
+    scene.resolve(1, "ann");
+    scene.absorb(&mut summary);
+    assert_eq!(status(&summary, "c1"), Status::Open);
+}
+
+#[test]
 fn r06_a_person_with_a_bots_name_is_not_the_bot() {
     let (mut summary, mut scene) = (summary(), Scene::new());
     scene.inline(1, "codex", 3, found(Severity::P1, GUARD));
