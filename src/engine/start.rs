@@ -25,7 +25,13 @@ pub fn load(ports: &Ports<'_>, setup: &Setup<'_>, held: &Held, obs: &Observation
 /// Builds state from the pull request alone: what its comments and its description prove.
 pub fn rebuilt(ports: &Ports<'_>, setup: &Setup<'_>, obs: &Observation) -> Result<Summary, EngineError> {
     let mut summary = fresh_summary(&setup.pr, obs);
-    survey::digest(ports, setup, &mut summary, obs.clone(), Depth::Full)?;
+    // Who resolved a thread is heard after what words and commits prove: the program resolves what it has settled, and
+    // another account of it would be taken for a person who withdrew the finding. The look that follows hears the rest.
+    let mut unresolved = obs.clone();
+    for thread in &mut unresolved.threads {
+        (thread.resolved, thread.resolved_by) = (false, None);
+    }
+    survey::digest(ports, setup, &mut summary, unresolved, Depth::Full)?;
     let notes = crate::review::trust::notes(obs, setup.reader, setup.policy);
     rebuild::rebuild(&mut summary, obs, &notes, setup.policy);
     super::reprove::reprove(ports, &mut summary, obs, &notes)?;

@@ -50,6 +50,24 @@ fn the_story_settles_and_a_second_run_does_nothing() {
 }
 
 #[test]
+fn r13_another_account_that_may_write_sees_the_same_after_lost_state() {
+    let lost = codex("P2", "rate=0", "Multiply by a rate that is not zero", "The line `rate=0` drops the fee.");
+    let mut scene = Scene::new(|plan| {
+        plan.script = codex_reviews(&[lost], &[]);
+        plan.editor = settles();
+    });
+    scene.run(&RUN).ends(0, &["settled"]);
+    let statuses = scene.statuses();
+    assert_eq!(statuses["Multiply by a rate that is not zero"], "P2 fixed");
+    assert_eq!(scene.forge.open_threads(), 0, "the program resolved it");
+    std::fs::remove_file(scene.state_dir().join("summary.json")).expect("it was there");
+    scene.forge.scene(json!({ "users": [{ "login": "ann", "tokens": [{ "token": "anns-own-token" }] }] }));
+    scene.env.insert("PUSHBACK_TOKEN".to_owned(), "anns-own-token".to_owned());
+    scene.run(&["status"]).ends(0, &["fixed"]);
+    assert_eq!(scene.statuses(), statuses);
+}
+
+#[test]
 fn the_json_of_a_run_has_every_key_of_the_contract() {
     let scene = Scene::new(|plan| {
         plan.script = story();
