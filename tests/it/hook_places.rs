@@ -279,6 +279,11 @@ fn a_read_only_hooks_folder_is_said_so_and_stays_as_it_was() {
     assert_eq!(picture(&hooks), before);
 }
 
+fn parent(pid: u32) -> Option<u32> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    status.lines().find_map(|line| line.strip_prefix("PPid:"))?.trim().parse().ok()
+}
+
 #[test]
 fn very_many_branches_in_one_push_start_some_runs() {
     let hooked = Hooked::bare(&newest_git(), unanswered);
@@ -295,8 +300,12 @@ fn very_many_branches_in_one_push_start_some_runs() {
     out(&mut push).ends(0, &[]);
     assert_eq!(std::fs::read_to_string(&seen).expect("it ran").trim(), "301", "their hook gets every line");
     until("runs start", || !hooked.started().is_empty());
-    let waiting = hooked.processes().iter().filter(|(_, words)| words.contains("hook after")).count();
-    assert!(waiting <= 32, "{waiting}");
+    let processes = hooked.processes();
+    let waiting: Vec<u32> =
+        processes.iter().filter(|(_, words)| words.contains("hook after")).map(|(pid, _)| *pid).collect();
+    // What one of them starts bears its words until it runs a program of its own.
+    let runs = waiting.iter().filter(|pid| parent(**pid).is_none_or(|parent| !waiting.contains(&parent))).count();
+    assert!(runs <= 32, "{runs}");
 }
 
 #[test]
