@@ -129,9 +129,10 @@ async fn serve(State(server): State<Arc<Server>>, method: Method, Path(path): Pa
         // A title or a summary that the program asks for on the side.
         (None, _) => Step::Say("A scripted title".to_owned()),
         (Some(_), "loop") => Step::Look("src/fare.sh".to_owned()),
-        (Some(_), "denied") if done == 0 => {
-            Step::Shell("git commit -q --allow-empty -m stolen && git push origin HEAD:refs/heads/stolen".to_owned())
-        }
+        // Codex does not always report a command that ends at once.
+        (Some(_), "denied") if done == 0 => Step::Shell(
+            "sleep 0.5; git commit -q --allow-empty -m stolen && git push origin HEAD:refs/heads/stolen".to_owned(),
+        ),
         (Some(_), "denied") => Step::HandIn(json!({ "schema_version": 1, "decisions": [] })),
         (Some(at), _) if asked["tools"].is_null() => Step::Say(in_words(&server.answers, &talk[at].text)),
         (Some(at), _) => {
