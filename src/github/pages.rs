@@ -89,6 +89,18 @@ pub(crate) fn with_page(url: &Url, page: u32) -> Url {
     changed
 }
 
+/// Returns the address of the page that would follow, where pages are numbered.
+pub(crate) fn after(url: &Url) -> Url {
+    match page_of(url) {
+        Some(page) => with_page(url, page.saturating_add(1)),
+        None => {
+            let mut next = url.clone();
+            next.query_pairs_mut().append_pair("page", "2");
+            next
+        }
+    }
+}
+
 /// Returns the addresses of the pages from `next` to `last`, where both are numbered alike.
 pub(crate) fn span(next: &Url, last: Option<&Url>, most: u32) -> Vec<Url> {
     let (Some(from), Some(to)) = (page_of(next), last.and_then(page_of)) else { return vec![next.clone()] };
@@ -121,6 +133,16 @@ mod tests {
         check("<a>; rel=\"next\", <b>; rel=\"next\"", Some("a"), None);
         check("<unclosed; rel=\"next\"", None, None);
         check("nonsense", None, None);
+    }
+
+    #[test]
+    fn the_page_after_is_the_next_number() {
+        let check = |url: &str, expected: &str| {
+            assert_eq!(after(&Url::parse(url).expect("an address")).as_str(), expected);
+        };
+        check("https://h/x", "https://h/x?page=2");
+        check("https://h/x?sort=updated&per_page=100", "https://h/x?sort=updated&per_page=100&page=2");
+        check("https://h/x?per_page=100&page=9&a=b%3A", "https://h/x?per_page=100&page=10&a=b%3A");
     }
 
     #[test]

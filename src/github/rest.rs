@@ -202,8 +202,13 @@ impl Api {
             changed |= page.changed;
             pages.push(page.value);
             last = page.links.last.as_deref().and_then(|text| url.join(text).ok());
-            let Some(next) = page.links.next else { break };
-            url = self.follow(&url, &next, &request)?;
+            url = match page.links.next {
+                Some(next) => self.follow(&url, &next, &request)?,
+                None => match pages::after(&url) {
+                    after if have.get(after.as_str()).is_some_and(|page| page.value.count() > 0) => after,
+                    _ => break,
+                },
+            };
         }
         Ok(Seen { value: pages, changed })
     }
@@ -216,21 +221,26 @@ impl Api {
         }
     }
 
-    /// Returns the first page and the pages that followed it at the last reading.
+    /// Returns the first page and the pages that followed it at the last reading. The last one's successor is among them
+    /// where it may be full: the ETag of a page does not tell that another has come into being behind it.
     pub(crate) fn known_chain<P: Sheet>(&self, first: &Url) -> Vec<(Url, Option<Kept<P>>)> {
         let mut chain: Vec<(Url, Option<Kept<P>>)> = Vec::new();
-        let mut url = first.clone();
-        while chain.len() < MOST_PAGES && !chain.iter().any(|(known, _)| *known == url) {
-            let Some(kept) = self.cache.get::<P>(&self.key(url.as_str())) else { break };
-            let next = kept.next.as_deref().and_then(|next| self.follow(&url, next, "").ok());
-            chain.push((url, Some(kept)));
-            match next {
-                Some(next) => url = next,
-                None => return chain,
+        let mut next = Some((first.clone(), true));
+        while let Some((url, wanted)) = next
+            && chain.len() < MOST_PAGES
+            && !chain.iter().any(|(known, _)| *known == url)
+        {
+            let kept = self.cache.get::<P>(&self.key(url.as_str()));
+            next = match &kept {
+                None => None,
+                Some(kept) => match kept.next.as_deref() {
+                    Some(next) => self.follow(&url, next, "").ok().map(|next| (next, false)),
+                    None => may_go_on(kept).then(|| (pages::after(&url), true)),
+                },
+            };
+            if kept.is_some() || wanted {
+                chain.push((url, kept));
             }
-        }
-        if chain.is_empty() {
-            chain.push((first.clone(), None));
         }
         chain
     }
@@ -255,7 +265,7 @@ impl Api {
 
     fn page<P: Sheet>(&self, url: &Url, known: Option<Kept<P>>) -> Result<Page<P>, Fault> {
         let key = self.key(url.as_str());
-        let condition = known.as_ref().filter(|kept| !may_go_on(kept)).and_then(|kept| kept.etag.clone());
+        let condition = known.as_ref().and_then(|kept| kept.etag.clone());
         let ask = Ask::get(url.clone(), condition.as_deref());
         match (self.client.json::<P>(&ask)?, known) {
             (Got::Fresh(head, value), known) => {
@@ -285,8 +295,7 @@ impl Api {
     }
 }
 
-/// Tells whether a page without a successor may be full. Its ETag does not tell that a next page has come into being,
-/// so such a page is read without a condition.
+/// Tells whether a page without a successor may be full.
 fn may_go_on<P: Sheet>(kept: &Kept<P>) -> bool {
     let count = kept.value.count();
     kept.next.is_none() && count >= 10 && count.is_multiple_of(10)

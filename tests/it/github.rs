@@ -251,15 +251,26 @@ fn fm_21_a_list_that_grows_by_a_page_is_seen_though_its_first_page_is_unchanged(
     for size in [30, 100] {
         let (_dir, cache) = folder();
         let server = quiet();
-        server.change(|world| {
-            world.per_page = size;
-            world.talk = (0..size as u64).map(|n| talk(300 + n, person("bob"), "hello")).collect();
-        });
+        let grow = |count: u64| {
+            server.change(|world| {
+                world.per_page = size;
+                world.talk = (0..count).map(|n| talk(300 + n, person("bob"), "hello")).collect();
+            });
+        };
         let setup = || Setup { cache: Some(cache.clone()), ..Setup::of(&server) };
-        setup().forge().observe(Depth::Full).expect("a reading");
-        server.change(|world| world.talk.push(talk(999, person("bob"), "late")));
+        let size = size as u64;
+        // Full, one more, full again and known to be, and two pages more at once.
+        for count in [size, size + 1, 2 * size, 2 * size, 2 * size + 1, 3 * size, 3 * size, 5 * size] {
+            grow(count);
+            let seen = setup().forge().observe(Depth::Warm).expect("a reading");
+            assert_eq!(ids(&seen, Channel::Conversation).len() as u64, count, "pages of {size}");
+        }
+        setup().forge().observe(Depth::Warm).expect("a reading");
+        server.take_log();
         let seen = setup().forge().observe(Depth::Warm).expect("a reading");
-        assert!(ids(&seen, Channel::Conversation).contains(&999), "{size}");
+        assert_eq!(ids(&seen, Channel::Conversation).len() as u64, 5 * size);
+        let lists = server.take_log().into_iter().filter(|r| r.target.contains("/issues/7/comments"));
+        assert!(lists.into_iter().all(|r| r.status == 304), "no page is read again without need");
     }
 }
 
