@@ -93,12 +93,18 @@ impl Script {
             text.push_str(&FIRST.replace("@NAME@", self.event.name()).replace("@KEPT@", KEPT));
         }
         text.push_str(&HAND_ON.replace("@NAME@", self.event.name()).replace("@KEPT@", KEPT).replace("@NAMED@", NAMED));
-        let body = match self.event {
-            Event::ReferenceTransaction => TRANSACTION.to_owned(),
-            Event::PrePush => PRE_PUSH.replace("@BLIND@", &self.blind_cases()),
+        // Git does not ask how a hook ends that hears of what is done: the shell becomes the program, and a start is saved.
+        let (body, exec) = match self.event {
+            Event::ReferenceTransaction => (TRANSACTION.to_owned(), "exec "),
+            Event::PrePush => (PRE_PUSH.replace("@BLIND@", &self.blind_cases()), ""),
         };
         let body = body.replace("@CHAIN@", CHAIN).replace("@MOST@", MOST);
-        text.push_str(&body.replace("@START@", START).replace("@PROGRAM@", &quoted(self.program.as_str())));
+        text.push_str(
+            &body
+                .replace("@START@", START)
+                .replace("@EXEC@", exec)
+                .replace("@PROGRAM@", &quoted(self.program.as_str())),
+        );
         text
     }
 
@@ -182,7 +188,7 @@ const START: &str = r#"program=@PROGRAM@
 }
 PUSHBACK_HOOK_FILE=$0
 export PUSHBACK_HOOK_FILE
-"$program" hook pushed </dev/null >/dev/null 2>&1 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&-
+@EXEC@"$program" hook pushed </dev/null >/dev/null 2>&1 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&-
 exit "$code"
 "#;
 
