@@ -64,10 +64,7 @@ pub(super) fn sweep(dir: &Utf8Path) {
 /// Makes a private folder below a trusted one; refuses anything else in its place, links included.
 pub(super) fn private_dir(dir: &Utf8Path) -> Result<(), StoreError> {
     match DirBuilder::new().mode(0o700).create(dir) {
-        Ok(()) => {
-            let parent = dir.parent().unwrap_or(dir);
-            sync_dir(parent).map_err(|e| io("create", dir, e))
-        }
+        Ok(()) => Ok(()),
         Err(e) if e.kind() == ErrorKind::AlreadyExists => real_dir(dir),
         Err(e) => Err(io("create", dir, e)),
     }

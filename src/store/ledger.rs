@@ -48,7 +48,7 @@ pub fn consent(common_dir: &Utf8Path, host: &str, slug: &RepoSlug) -> Result<Opt
 /// Writes down that a person agreed.
 pub fn give_consent(common_dir: &Utf8Path, host: &str, slug: &RepoSlug, at: Timestamp) -> Result<(), StoreError> {
     let path = consent_path(common_dir, host, slug)?;
-    super::make_dirs(common_dir, path.parent().unwrap_or(&path))?;
+    super::make_dirs(common_dir, path.parent().unwrap_or(&path), Durable::Yes)?;
     write(&path, &Consent { schema_version: VERSION, at })
 }
 
@@ -81,7 +81,7 @@ pub fn trust(common_dir: &Utf8Path, content: &[u8]) -> Result<(), StoreError> {
     record.hashes.push(hash);
     let surplus = record.hashes.len().saturating_sub(TRUSTED);
     record.hashes.drain(..surplus);
-    super::make_dirs(common_dir, &root_dir(common_dir))?;
+    super::make_dirs(common_dir, &root_dir(common_dir), Durable::Yes)?;
     write(&trust_path(common_dir), &record)
 }
 

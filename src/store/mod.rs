@@ -65,7 +65,7 @@ impl FileStore {
     }
 
     fn folder(&self, name: &str) -> Result<Utf8PathBuf, StoreError> {
-        make_dirs(&self.common_dir, &self.dir)?;
+        make_dirs(&self.common_dir, &self.dir, Durable::No)?;
         let dir = self.dir.join(name);
         private_dir(&dir)?;
         Ok(dir)
@@ -94,7 +94,7 @@ impl FileStore {
 
 impl Store for FileStore {
     fn lock(&self) -> Result<Held, StoreError> {
-        make_dirs(&self.common_dir, &self.dir)?;
+        make_dirs(&self.common_dir, &self.dir, Durable::No)?;
         let file = lock::take(&self.dir.join("lock"), &self.command)?;
         atomic::sweep(&self.dir);
         Ok(Held::new(Box::new(file)))
@@ -130,7 +130,7 @@ impl Store for FileStore {
         if !readable {
             summary_file::set_aside(&path)?;
         }
-        make_dirs(&self.common_dir, &self.dir)?;
+        make_dirs(&self.common_dir, &self.dir, Durable::Yes)?;
         atomic::replace(&path, &data, Durable::Yes)
     }
 
@@ -188,13 +188,17 @@ fn spelled(dir: &Utf8Path, part: &str) -> Utf8PathBuf {
     other.unwrap_or(exact)
 }
 
-/// Makes the private folders below the common folder.
-fn make_dirs(common_dir: &Utf8Path, dir: &Utf8Path) -> Result<(), StoreError> {
+/// Makes the private folders below the common folder. What must last needs folders that do, whoever made them.
+fn make_dirs(common_dir: &Utf8Path, dir: &Utf8Path, durable: Durable) -> Result<(), StoreError> {
     let below = dir.strip_prefix(common_dir).map_err(|e| io("create", dir, e))?;
     let mut path = common_dir.to_owned();
     for part in below {
+        let parent = path.clone();
         path.push(part);
         private_dir(&path)?;
+        if durable == Durable::Yes {
+            atomic::sync_dir(&parent).map_err(|e| io("create", &path, e))?;
+        }
     }
     Ok(())
 }

@@ -47,7 +47,8 @@ pub fn remember_pull(common_dir: &Utf8Path, host: &str, branch: &str, slug: &Rep
     pulls.0.insert(branch.to_owned(), (slug.clone(), number));
     let Ok(text) = serde_json::to_vec(&pulls) else { return };
     let path = path(common_dir, host);
-    let _ = make_dirs(common_dir, path.parent().unwrap_or(&path)).and_then(|()| replace(&path, &text, Durable::No));
+    let _ = make_dirs(common_dir, path.parent().unwrap_or(&path), Durable::No)
+        .and_then(|()| replace(&path, &text, Durable::No));
 }
 
 /// A push that was seen to succeed.
@@ -93,7 +94,8 @@ pub fn remember_push(common_dir: &Utf8Path, push: SeenPush) {
     pushes.truncate(KEPT);
     let Ok(text) = serde_json::to_vec(&pushes) else { return };
     let path = pushes_path(common_dir);
-    let _ = make_dirs(common_dir, path.parent().unwrap_or(&path)).and_then(|()| replace(&path, &text, Durable::No));
+    let _ = make_dirs(common_dir, path.parent().unwrap_or(&path), Durable::No)
+        .and_then(|()| replace(&path, &text, Durable::No));
 }
 
 /// Counts the remembered pushes that nothing needs any more, and those that the state of a pull request stands on.
@@ -132,7 +134,7 @@ pub fn drop_if_empty(common_dir: &Utf8Path) {
 /// Returns the folder of the answers kept for a repository, made where it is missing.
 pub fn repo_cache(common_dir: &Utf8Path, host: &str, slug: &RepoSlug) -> Result<Utf8PathBuf, StoreError> {
     let dir = repo_dir(common_dir, host, slug)?;
-    make_dirs(common_dir, &dir)?;
+    make_dirs(common_dir, &dir, Durable::No)?;
     let cache = dir.join("cache");
     private_dir(&cache)?;
     Ok(cache)
@@ -149,7 +151,8 @@ impl FileStore {
     /// Keeps what a reading showed; failing to is no failure.
     pub fn keep_glance(&self, glance: &Glance) {
         let Ok(text) = serde_json::to_vec(glance) else { return };
-        let _ = make_dirs(&self.common_dir, &self.dir).and_then(|()| replace(&self.glance_path(), &text, Durable::No));
+        let _ = make_dirs(&self.common_dir, &self.dir, Durable::No)
+            .and_then(|()| replace(&self.glance_path(), &text, Durable::No));
     }
 
     /// Returns what the last reading showed, where that was kept and can be read.
