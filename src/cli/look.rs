@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Receiver};
 use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
@@ -22,6 +24,7 @@ use crate::github::{Api, Github};
 use crate::ports::{Agent, Event, Forge, ForgeError, Loaded, Reporter, Store, Worktree as _};
 use crate::process::Supervisor;
 use crate::review::classify::Rules;
+use crate::review::comment::Comment;
 use crate::review::gate::LocalHeads;
 use crate::review::guard::Guard;
 use crate::review::ids::{PrRef, RepoPath, RepoSlug, Sha};
@@ -165,16 +168,27 @@ fn read(cx: &Context, place: &Place, api: &Arc<Api>) -> Result<(Meant, Observati
         (None, None) => (place::find(&place.question(), api)?, true),
     };
     let (host, depth) = (place.host.clone(), cx.depth);
-    let observe = |meant: &Meant| -> Result<Observation, Failure> {
+    let github = |meant: &Meant| {
         let pr = PrRef { host: host.clone(), slug: meant.slug.clone(), number: meant.number };
-        Github::new(api.clone(), pr, Duration::ZERO).observe(depth).map_err(|error| missing(api, meant, error))
+        Github::new(api.clone(), pr, Duration::ZERO)
     };
+    let observe = |meant: &Meant, forge: &Github| -> Result<Observation, Failure> {
+        forge.observe(depth).map_err(|error| missing(api, meant, error))
+    };
+    let (early, heard) = mpsc::channel();
+    let (forge, over) = (github(&meant).telling(early), AtomicBool::new(false));
+    let known = github(&meant);
     let question = place.question();
     let (obs, found, force) = std::thread::scope(|scope| {
-        let obs = scope.spawn(|| observe(&meant));
+        let obs = scope.spawn(|| {
+            let obs = observe(&meant, &forge);
+            over.store(true, Ordering::Relaxed);
+            drop(forge);
+            obs
+        });
         let found = (!checked).then(|| scope.spawn(|| place::find(&question, api)));
         scope.spawn(|| place.tree.ask_ahead(&place.remote));
-        scope.spawn(|| rehearse(api, &host, &meant));
+        scope.spawn(|| rehearse(&known, heard, &over));
         let file = api.contents(&meant.slug, CONFIG_FILE, None);
         let force = file.map_err(Failure::from).and_then(|file| Force::new(place, file.as_deref()));
         let joined = |handle: Result<Result<Observation, Failure>, _>| handle.unwrap_or_else(|_| Err(broken()));
@@ -185,18 +199,19 @@ fn read(cx: &Context, place: &Place, api: &Arc<Api>) -> Result<(Meant, Observati
         Some(Err(failure)) => return Err(failure),
         Some(Ok(now)) if now != meant => {
             let file = api.contents(&now.slug, CONFIG_FILE, None)?;
-            return Ok((now.clone(), observe(&now)?, Force::new(place, file.as_deref())?));
+            return Ok((now.clone(), observe(&now, &github(&now))?, Force::new(place, file.as_deref())?));
         }
         Some(Ok(_)) | None => {}
     }
     Ok((meant, obs?, force?))
 }
 
-/// Reads the built-in rules and runs them over what is known, so that they are compiled when the forge answers.
-fn rehearse(api: &Arc<Api>, host: &str, meant: &Meant) {
-    let pr = PrRef { host: host.to_owned(), slug: meant.slug.clone(), number: meant.number };
+/// Reads the built-in rules and runs them over what is known or heard early, so that they are compiled when the forge has
+/// answered everything.
+fn rehearse(forge: &Github, heard: Receiver<Vec<Comment>>, over: &AtomicBool) {
     let Ok(rules) = rules::in_force(&[], &BTreeMap::new()) else { return };
-    for comment in Github::new(api.clone(), pr, Duration::ZERO).known_comments() {
+    let comments = forge.known_comments().into_iter().chain(heard.into_iter().flatten());
+    for comment in comments.take_while(|_| !over.load(Ordering::Relaxed)) {
         let _ = Reader::classify(&rules, &comment, false);
     }
 }

@@ -1,6 +1,7 @@
 //! The forge of one pull request, as the engine sees it.
 
 use std::collections::BTreeSet;
+use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -10,7 +11,7 @@ use super::fault::Fault;
 use super::rest::{Api, Seen};
 use super::wire;
 use crate::ports::{Depth, Forge, ForgeError, LinkedIssue, Write, Written};
-use crate::review::comment::Thread;
+use crate::review::comment::{Comment, Thread};
 use crate::review::ids::{Login, PrRef, Sha};
 use crate::review::observation::{Observation, Permission, PullRequest};
 
@@ -22,12 +23,20 @@ pub struct Github {
     pub(crate) at: PrRef,
     pub(crate) write_gap: Duration,
     pub(crate) wrote: Mutex<Option<Duration>>,
+    pub(crate) early: Option<Sender<Vec<Comment>>>,
 }
 
 impl Github {
     /// Takes the pull request; `write_gap` is the time between two writes, a second on a real forge.
     pub fn new(api: Arc<Api>, at: PrRef, write_gap: Duration) -> Self {
-        Self { api, at, write_gap, wrote: Mutex::new(None) }
+        Self { api, at, write_gap, wrote: Mutex::new(None), early: None }
+    }
+
+    /// Hands the comments over as soon as they are here where none were known before: the rest of a reading takes another
+    /// round trip, in which they can be looked at.
+    pub fn telling(mut self, early: Sender<Vec<Comment>>) -> Self {
+        self.early = Some(early);
+        self
     }
 
     /// Returns the path of the pull request.

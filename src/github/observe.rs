@@ -37,6 +37,7 @@ struct Plan {
 }
 
 /// What stands on the pull request.
+#[derive(Clone)]
 struct Said {
     inline: Vec<wire::Inline>,
     reviews: Vec<wire::Review>,
@@ -116,6 +117,10 @@ impl Github {
             Depth::Full => None,
         };
         let mut first = self.first(plan.as_ref(), depth, known.is_none())?;
+        if let (Some(early), None) = (&self.early, &plan) {
+            // Nobody need be listening.
+            let _ = early.send(self.comments(first.said.clone()));
+        }
         let pull = self.convert_pull(&first.pull.value)?;
         let plan = plan.filter(|plan| plan.head == pull.head && plan.base == pull.base);
         let changed = first.pull.changed || first.said.changed || first.reactions.changed || plan.is_none();
@@ -303,6 +308,14 @@ impl Github {
         Ok(all.into_iter().collect())
     }
 
+    fn comments(&self, said: Said) -> Vec<Comment> {
+        let at = self.api.client.server_time();
+        let mut comments: Vec<Comment> = said.inline.into_iter().map(convert::inline).collect();
+        comments.extend(said.reviews.into_iter().filter_map(|review| convert::review(review, at)));
+        comments.extend(said.talk.into_iter().map(convert::talk));
+        comments
+    }
+
     fn assemble(&self, parts: Parts, bots: Reading<BTreeSet<Login>>) -> Observation {
         let Parts { pull, said, account, threads, about, permissions, reactions, since } = parts;
         let at = self.api.client.server_time();
@@ -315,9 +328,7 @@ impl Github {
             triggers: triggers(&said.talk),
         };
         self.api.keep(&self.name("plan"), plan);
-        let mut comments: Vec<Comment> = said.inline.into_iter().map(convert::inline).collect();
-        comments.extend(said.reviews.into_iter().filter_map(|review| convert::review(review, at)));
-        comments.extend(said.talk.into_iter().map(convert::talk));
+        let comments = self.comments(said);
         let head_since = head_since(&pull, &comments, about.checks.oldest, since);
         Observation {
             at,
