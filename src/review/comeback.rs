@@ -199,7 +199,10 @@ fn the_one<'e>(apart: &[&'e Entry], new: &Entry) -> Option<&'e Entry> {
     let others: Vec<&&Entry> = fitting.collect();
     // The place decides before the age, unless the newer one is itself what came of the older.
     let older = |pred: &&&&Entry| right_there(pred) && !first.finding.previous.contains(&pred.finding.id);
-    if let (false, false, Some(there)) = (right_there(&first), open(&first), others.iter().find(older)) {
+    // Beside an open one only the very text does: near an open claim, one that sounds like it may be about another thing.
+    let verbatim = |pred: &&&&Entry| older(pred) && pred.body_hash == new.body_hash;
+    let there = if open(&first) { others.iter().find(verbatim) } else { others.iter().find(older) };
+    if let (false, Some(there)) = (right_there(&first), there) {
         return Some(there);
     }
     if right_there(&first) || !open(&first) || !others.iter().any(open) {

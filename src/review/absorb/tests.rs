@@ -634,6 +634,21 @@ fn r12_what_comes_again_belongs_to_the_settled_finding_at_its_very_place() {
 }
 
 #[test]
+fn r12_what_comes_again_word_for_word_is_not_taken_for_an_open_one_beside_it() {
+    let (mut summary, mut scene) = (summary(), Scene::new());
+    let [one, other] =
+        ["seven", "nine"].map(|n| format!("The call `compute` gets the value {n} without any check here."));
+    scene.inline(1, "codex", 40, found(Severity::P2, &one)).inline(2, "codex", 42, found(Severity::P2, &other));
+    scene.absorb(&mut summary);
+    argue(&mut summary, "c1");
+    scene.head('b', 70).inline(3, "codex", 40, found(Severity::P2, &one));
+    scene.stays("c1", 40, true).stays("c2", 42, true);
+    scene.absorb(&mut summary);
+    assert_eq!(get(&summary, "c3").finding.previous, ["c1".parse().expect("an id")]);
+    assert_eq!(status(&summary, "c2"), Status::Open, "nobody has said anything about it");
+}
+
+#[test]
 fn r06_a_milder_copy_carries_what_the_older_one_weighed() {
     let (mut summary, mut scene) = (summary(), Scene::new());
     scene.inline(1, "codex", 40, found(Severity::P2, GUARD));
