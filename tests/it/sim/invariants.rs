@@ -12,6 +12,7 @@ use pushback::review::status::Status;
 use pushback::review::summary::{Entry, Proof, StopReason, Summary, WriteKind};
 
 use super::ports::Shared;
+use super::voices;
 use super::world::{World, is_ours};
 
 type End<'a> = Option<&'a Result<RunEnd, EngineError>>;
@@ -46,8 +47,7 @@ fn no_argued_p1(world: &World, seed: u64) {
             let carrier = world.comments.iter().find(|other| {
                 other.channel == Channel::Inline && Some(other.id) == marker.finding().map(|id| id.carrier())
             });
-            let p1 =
-                carrier.is_some_and(|carrier| carrier.body.contains("P1 Badge") || carrier.body.contains("Critical_"));
+            let p1 = carrier.is_some_and(|carrier| voices::is_p1(&carrier.body));
             assert!(!p1, "seed {seed}: a P1 was argued: {}", comment.body);
         }
     }
@@ -369,7 +369,9 @@ pub(crate) fn known_again(world: &Shared, end: End<'_>, rebuilt: &Summary, seed:
         };
         let (id, why) = (entry.finding.id, &again.finding.why);
         // A command that came too late for one state comes in time for another.
-        let commanded = world.comments.iter().any(|c| c.in_reply_to == entry.thread && world.commanded.contains(&c.id));
+        let chain: Vec<u64> = entry.finding.previous.iter().map(|id| id.carrier()).chain(entry.thread).collect();
+        let in_chain = |c: &&Comment| c.in_reply_to.is_some_and(|root| chain.contains(&root));
+        let commanded = world.comments.iter().filter(in_chain).any(|c| world.commanded.contains(&c.id));
         // The description tells the newest form of a claim only.
         if !commanded
             && matches!(was, Status::Argued | Status::Deferred)

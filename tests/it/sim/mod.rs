@@ -6,6 +6,7 @@ mod people;
 mod ports;
 mod reader;
 mod repo;
+mod voices;
 mod world;
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};

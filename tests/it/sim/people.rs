@@ -5,6 +5,7 @@ use std::time::Duration;
 use pushback::review::comment::{AccountKind, Author, Channel, Comment};
 use pushback::review::ids::Login;
 
+use super::voices;
 use super::world::{Objection, World, bot, is_ours, person};
 
 /// A finding that stands: its comment, its defect, its level, its reviewer.
@@ -116,7 +117,7 @@ impl World {
 
     /// A bot says that we are right; only one of them does so in words that are known.
     fn takes_back(&mut self, id: u64, n: u32, name: &'static str) {
-        if name == "coderabbitai" {
+        if voices::takes_back(name) {
             self.taken_back.insert(id);
             let counts = self.bots_count_in(id);
             self.reply(id, bot(name), "You are right. I withdraw this finding.");

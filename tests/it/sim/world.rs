@@ -13,6 +13,7 @@ use pushback::review::ids::{Login, Sha};
 use pushback::review::summary::Summary;
 
 use super::repo::{Files, Repo};
+use super::voices::{self, CASTS};
 
 /// A small random generator: the same seed gives the same world.
 #[derive(Clone, Debug)]
@@ -211,18 +212,14 @@ pub(crate) fn is_ours(comment: &Comment) -> bool {
 impl World {
     pub(crate) fn new(seed: u64) -> Rc<RefCell<Self>> {
         let mut rng = Rng::new(seed);
-        let bots: Vec<&'static str> = match rng.below(3) {
-            0 => vec!["chatgpt-codex-connector"],
-            1 => vec!["coderabbitai"],
-            _ => vec!["chatgpt-codex-connector", "coderabbitai"],
-        };
+        let bots = rng.pick(&CASTS).to_vec();
         let alike = rng.chance(40);
         let mut defects = Vec::new();
         let mut files = Files::new();
         for n in 0..=u32::try_from(rng.below(4)).expect("small") {
             let path = format!("src/part{}.rs", rng.below(3));
-            let level = *rng.pick(&["P1", "P2", "P2", "P3", "nit"]);
             let name = *rng.pick(&bots);
+            let level = *rng.pick(voices::levels(name));
             let text =
                 files.entry(path.clone()).or_insert_with(|| (0..20).map(|k| format!("fn line{k}() {{}}\n")).collect());
             text.push_str(&format!("let value{n} = compute(DEFECT {n});\n"));
@@ -389,13 +386,9 @@ impl World {
     }
 
     fn limited(&mut self, name: &'static str) {
-        let body = if name == "coderabbitai" {
-            "## Review limit reached\n\nPlease wait **20 minutes and 5 seconds** before requesting another review.\n\n<!-- rate limited by coderabbit.ai -->"
-        } else {
-            "You have reached your Codex usage limits for code reviews."
-        };
+        let (channel, body) = voices::limited(name);
         let id = self.id();
-        self.push_comment(id, Channel::Conversation, bot(name), body.to_owned(), None, None, None);
+        self.push_comment(id, channel, bot(name), body.to_owned(), None, None, None);
     }
 
     pub(crate) fn pushed(world: &Rc<RefCell<Self>>, sha: &Sha) {
@@ -428,26 +421,6 @@ impl World {
         self.next_id
     }
 
-    fn badge(defect: &Defect) -> String {
-        let (title, text) = (&defect.title, &defect.text);
-        if defect.bot == "coderabbitai" {
-            let level = match defect.level {
-                "P1" => "_🔴 Critical_",
-                "P2" => "_🟠 Major_",
-                "P3" => "_🟡 Minor_",
-                _ => "_🔵 Trivial_",
-            };
-            return format!("_⚠️ Potential issue_ | {level}\n\n**{title}**\n\n{text}");
-        }
-        if defect.level == "nit" {
-            return format!("nit: {title}");
-        }
-        let level = defect.level;
-        format!(
-            "**<sub><sub>![{level} Badge](https://img.shields.io/badge/{level}-orange?style=flat)</sub></sub>  {title}**\n\n{text}\n\nUseful? React with 👍 / 👎.",
-        )
-    }
-
     /// A bot reviews a commit: one comment for each of its defects that is still there and has no live thread.
     fn review(&mut self, name: &'static str, head: &Sha) {
         if self.repo.remote != *head {
@@ -460,7 +433,8 @@ impl World {
             let Some(text) = files.get(&defect.path) else { continue };
             let marker = format!("DEFECT {}", defect.n);
             let Some(line) = text.lines().position(|line| line.contains(&marker)) else { continue };
-            let body = Self::badge(&defect);
+            let line = u32::try_from(line + 1).expect("small");
+            let body = voices::finding(&defect, head, line);
             if self.known(&body, head) && !self.rng.chance(25) {
                 continue;
             }
@@ -470,34 +444,46 @@ impl World {
             // Its new comment stands for it from now on.
             self.orphans.remove(&defect.n);
             self.away.orphans.remove(&defect.n);
-            self.inline(name, head, review_id, &defect.path, u32::try_from(line + 1).expect("small"), &body);
+            self.inline(voices::hand(name), head, review_id, &defect.path, line, &body);
         }
-        let state = if said == 0 && name == "coderabbitai" { ReviewState::Approved } else { ReviewState::Commented };
-        if said == 0 && name == "chatgpt-codex-connector" {
-            let body = format!(
-                "Codex Review: Didn't find any major issues. Keep them coming!\n\n**Reviewed commit:** `{}`",
-                head.short()
-            );
-            let id = self.id();
-            self.push_comment(id, Channel::Conversation, bot(name), body, None, None, None);
-        } else {
-            let body = if name == "coderabbitai" {
-                format!("**Actionable comments posted: {said}**")
-            } else {
-                "### 💡 Codex Review\n\nHere are some automated review suggestions for this pull request.".to_owned()
-            };
+        let end = voices::end(name, said, head);
+        if let Some((state, body)) = end.review {
             self.push_comment(review_id, Channel::Review, bot(name), body, None, Some((state, head.clone())), None);
+        }
+        if let Some(body) = end.talk {
+            self.says(name, body, end.sticky);
         }
         self.reviewed.entry(name).or_default().insert(head.clone());
     }
 
+    /// A bot speaks in the conversation, where some have one comment that they edit.
+    fn says(&mut self, name: &str, body: String, sticky: bool) {
+        let now = self.now;
+        let own = |c: &&mut Comment| {
+            c.channel == Channel::Conversation && c.author == Some(bot(name)) && c.body.starts_with("<!--")
+        };
+        match self.comments.iter_mut().find(own).filter(|_| sticky) {
+            Some(known) => (known.body, known.updated_at) = (body, now),
+            None => {
+                let id = self.id();
+                self.push_comment(id, Channel::Conversation, bot(name), body, None, None, None);
+            }
+        }
+    }
+
     /// Tells whether a bot has said this already and nobody claims since that it is fixed.
     fn known(&self, body: &str, head: &Sha) -> bool {
-        self.comments.iter().rev().find(|comment| comment.body == body).is_some_and(|comment| {
-            let answered = self.comments.iter().any(|reply| reply.in_reply_to == Some(comment.id));
+        let same = |comment: &&Comment| voices::claim(&comment.body) == voices::claim(body);
+        self.comments.iter().rev().find(same).is_some_and(|comment| {
+            // Its last word decides: that it is fixed is a claim, which a reviewer looks at.
+            let about_it = |reply: &&Comment| !reply.body.contains("pushback:1 answer command");
+            let last = self.comments.iter().filter(about_it).rfind(|reply| reply.in_reply_to == Some(comment.id));
+            let says_fixed = |reply: &Comment| is_ours(reply) && reply.body.contains("pushback:1 fixed");
+            let answered = last.is_some_and(|reply| !says_fixed(reply));
             let resolved = self.threads.iter().any(|thread| thread.root == comment.id && thread.resolved);
             let made_on = comment.anchor.as_ref().and_then(|anchor| anchor.original_commit.as_ref());
-            let claimed = made_on.is_some_and(|sha| self.repo.says_since(sha, head, &format!("c{}", comment.id)));
+            let claimed = last.is_some_and(says_fixed)
+                || made_on.is_some_and(|sha| self.repo.says_since(sha, head, &format!("c{}", comment.id)));
             !resolved && (answered || !claimed)
         })
     }
