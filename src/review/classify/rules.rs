@@ -228,6 +228,8 @@ pub enum VerdictIs {
     Insists,
     /// It is only a notice.
     Notice,
+    /// Nobody can tell; only that it is a reply.
+    Unclear,
 }
 
 /// A text of a reply.

@@ -215,6 +215,7 @@ pub(super) fn verdict(file: &Sifted<'_>, page: &Page, view: &str) -> Option<(Rep
         VerdictIs::Accepts => ReplyVerdict::Accepts,
         VerdictIs::Insists => ReplyVerdict::Insists,
         VerdictIs::Notice => ReplyVerdict::Notice,
+        VerdictIs::Unclear => ReplyVerdict::Unclear,
     };
     Some((verdict, rule.reply))
 }
