@@ -473,19 +473,28 @@ impl Case<'_> {
         for (n, claim) in claims.iter().enumerate() {
             let (start, end) = (claim.start, claim.end);
             let text = &region.text[start..end];
+            let nothing = claim.level.as_ref().and_then(|level| self.after_nothing(text, start, level));
             let level = match &claim.level {
-                Some(level) => level.clone(),
-                None if !untagged_asks || self.asks_nothing(text) => continue,
-                None => self.author.assumed(),
+                Some(level) if nothing.is_none() => level.clone(),
+                _ if !untagged_asks || self.asks_nothing(nothing.unwrap_or(text)) => continue,
+                _ => self.author.assumed(),
             };
             let at = level.at.clone().map(|at| at.start.saturating_sub(start)..at.end.saturating_sub(start));
             let first = if n == 0 { 0 } else { region.line_at(start).unwrap_or(0) };
-            let next = claims.get(n + 1).and_then(|next| region.line_at(next.start));
+            let next = if end < region.text.len() { region.line_at(end) } else { None };
             let last = next.unwrap_or(self.page.lines.len());
             let part = Part { text, head: "", first, last };
             out.extend(self.found(&part, Level { at, ..level }));
         }
         out
+    }
+
+    /// Returns what follows where a graded claim says that there is nothing of its kind.
+    fn after_nothing<'t>(&self, text: &'t str, start: usize, level: &Level) -> Option<&'t str> {
+        let label = level.at.as_ref().map_or(0, |at| at.end.saturating_sub(start));
+        let words = text.get(label..)?.trim_start();
+        let (first, rest) = words.split_once('\n').unwrap_or((words, ""));
+        (first.chars().any(char::is_alphanumeric) && self.asks_nothing(first)).then_some(rest)
     }
 
     fn asks_nothing(&self, text: &str) -> bool {
