@@ -1,7 +1,8 @@
 //! Runs `classify` over labelled comments and prints, per reviewer, where it differs from the labels.
 //!
 //! `corpus --answers FILE` prints the answers alone, for writing rules. `corpus --comebacks [FILE...]` prints how often two findings of one
-//! reviewer are taken for one, and how often a reworded one is known again. `corpus FILE...` reads JSON lines `{id, login, channel, path, body, expect: {severity, kind, findings, title}}`.
+//! reviewer are taken for one, and how often a reworded one is known again. `corpus FILE...` reads JSON lines `{id, login, channel, path, body, expect: {severity, kind, findings, title}}`;
+//! `levels` and `places` of `expect` hold severity and `path:line` of each finding, where the repository's own test asks for them.
 #![allow(clippy::print_stdout, clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
 use std::collections::BTreeMap;

@@ -258,6 +258,14 @@ fn r3_r5_the_own_corpus_is_read_as_labelled() {
         if let Some(title) = expect["title"].as_str() {
             assert_eq!(findings[0]["title"], title, "{}", row["id"]);
         }
+        if let Some(levels) = expect["levels"].as_array() {
+            assert_eq!(&findings.iter().map(|f| f["severity"].clone()).collect::<Vec<_>>(), levels, "{}", row["id"]);
+        }
+        if let Some(places) = expect["places"].as_array() {
+            let place = |f: &serde_json::Value| f["path"].as_str().map(|path| format!("{path}:{}", f["line"]));
+            let places: Vec<_> = places.iter().map(|place| place.as_str().map(str::to_owned)).collect();
+            assert_eq!(findings.iter().map(place).collect::<Vec<_>>(), places, "{}", row["id"]);
+        }
     }
 }
 

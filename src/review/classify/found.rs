@@ -120,9 +120,10 @@ impl Case<'_> {
     fn bot(&self) -> Classified {
         let view = self.view();
         let verdict = self.verdict;
-        let guessed = self.input.reply_unknown && verdict.is_some_and(|(_, reply)| reply);
+        let unknown = self.input.reply_unknown && self.input.channel == Channel::Inline;
+        let guessed = unknown && verdict.is_some_and(|(_, reply)| reply);
         if self.input.is_reply || guessed {
-            return self.bot_reply(&view, verdict.map(|(v, _)| v));
+            return self.bot_reply(&view, verdict.map(|(v, _)| v), guessed);
         }
         match self.input.channel {
             Channel::Inline => self.bot_inline(&view),
@@ -130,27 +131,29 @@ impl Case<'_> {
         }
     }
 
-    fn bot_reply(&self, view: &str, verdict: Option<ReplyVerdict>) -> Classified {
+    fn bot_reply(&self, view: &str, verdict: Option<ReplyVerdict>, guessed: bool) -> Classified {
         let said = self.said(view);
         if let Some(kind @ (Kind::Status | Kind::RateLimit | Kind::Clean)) = said.kind {
             return Classified { signals: said.signals, verdict: ReplyVerdict::Notice, ..bare(kind) };
         }
         let verdict = verdict.unwrap_or(ReplyVerdict::Unclear);
-        Classified { findings: self.reply_findings(verdict), verdict, ..bare(Kind::Reply) }
+        Classified { findings: self.reply_findings(verdict, guessed), verdict, ..bare(Kind::Reply) }
     }
 
-    /// A reply that insists keeps its thread open; one with a marker of its own says how bad it is.
-    fn reply_findings(&self, verdict: ReplyVerdict) -> Vec<Found> {
+    /// A reply that insists keeps its thread open, and so does one that its words alone give away; one with a marker of
+    /// its own says how bad it is.
+    fn reply_findings(&self, verdict: ReplyVerdict, guessed: bool) -> Vec<Found> {
         let masked = self.masked();
         let part = self.whole(&self.region);
         match verdict {
             ReplyVerdict::Accepts | ReplyVerdict::Notice => Vec::new(),
-            ReplyVerdict::Insists => {
-                let level = self.author.decide(masked, &self.page.hidden).unwrap_or_else(|| self.author.assumed());
-                self.found(&part, level).into_iter().collect()
-            }
-            ReplyVerdict::Unclear => {
-                let level = self.author.decide(masked, &self.page.hidden).filter(|l| l.decided_by == DecidedBy::Tagged);
+            ReplyVerdict::Insists | ReplyVerdict::Unclear => {
+                let level = self.author.decide(masked, &self.page.hidden);
+                let level = if guessed || verdict == ReplyVerdict::Insists {
+                    level.or_else(|| Some(self.author.assumed()))
+                } else {
+                    level.filter(|l| l.decided_by == DecidedBy::Tagged)
+                };
                 level.and_then(|level| self.found(&part, level)).into_iter().collect()
             }
         }
@@ -437,8 +440,8 @@ impl Case<'_> {
             return bare(Kind::Noise);
         }
         let verdict = self.verdict.map(|(v, _)| v);
-        let guessed =
-            self.input.reply_unknown && self.input.channel == Channel::Inline && people::answers_a_quote(self.words);
+        let given_away = || people::answers_a_quote(self.words) || self.verdict.is_some_and(|(_, reply)| reply);
+        let guessed = self.input.reply_unknown && self.input.channel == Channel::Inline && given_away();
         let reply = self.input.is_reply || guessed;
         let said = self.said(&region.text);
         if let Some(kind) = said.kind.filter(|_| !self.page.has_code && !reply) {
@@ -470,19 +473,28 @@ impl Case<'_> {
         for (n, claim) in claims.iter().enumerate() {
             let (start, end) = (claim.start, claim.end);
             let text = &region.text[start..end];
+            let nothing = claim.level.as_ref().and_then(|level| self.after_nothing(text, start, level));
             let level = match &claim.level {
-                Some(level) => level.clone(),
-                None if !untagged_asks || self.asks_nothing(text) => continue,
-                None => self.author.assumed(),
+                Some(level) if nothing.is_none() => level.clone(),
+                _ if !untagged_asks || self.asks_nothing(nothing.unwrap_or(text)) => continue,
+                _ => self.author.assumed(),
             };
             let at = level.at.clone().map(|at| at.start.saturating_sub(start)..at.end.saturating_sub(start));
             let first = if n == 0 { 0 } else { region.line_at(start).unwrap_or(0) };
-            let next = claims.get(n + 1).and_then(|next| region.line_at(next.start));
+            let next = if end < region.text.len() { region.line_at(end) } else { None };
             let last = next.unwrap_or(self.page.lines.len());
             let part = Part { text, head: "", first, last };
             out.extend(self.found(&part, Level { at, ..level }));
         }
         out
+    }
+
+    /// Returns what follows where a graded claim says that there is nothing of its kind.
+    fn after_nothing<'t>(&self, text: &'t str, start: usize, level: &Level) -> Option<&'t str> {
+        let label = level.at.as_ref().map_or(0, |at| at.end.saturating_sub(start));
+        let words = text.get(label..)?.trim_start();
+        let (first, rest) = words.split_once('\n').unwrap_or((words, ""));
+        (first.chars().any(char::is_alphanumeric) && self.asks_nothing(first)).then_some(rest)
     }
 
     fn asks_nothing(&self, text: &str) -> bool {

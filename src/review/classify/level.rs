@@ -280,7 +280,7 @@ fn label_start(line: &str) -> usize {
 /// A cheap look: a label needs a mark that ends it.
 fn may_be_label(line: &str) -> bool {
     let near = &line.as_bytes()[..line.len().min(LABEL_WINDOW)];
-    near.iter().any(|b| matches!(b, b':' | b']' | b')' | b'*' | b'-' | b'|') || *b >= 0x80)
+    near.iter().any(|b| matches!(b, b':' | b']' | b')' | b'*' | b'-' | b'|' | b'#') || *b >= 0x80)
 }
 
 /// Returns the compatibility form of the start of a line, and for each of its bytes the offset in the line.

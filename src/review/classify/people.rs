@@ -1,6 +1,7 @@
 //! Comments of people: every label at the start of a line begins a claim of its own; what has no label asks as well where it stands in the diff.
 
 use super::level::{Author, Level};
+use super::page::is_list_item;
 use super::words::{Quotes, Words};
 use crate::review::severity::Severity;
 
@@ -9,6 +10,13 @@ pub(super) struct Claim {
     pub(super) start: usize,
     pub(super) end: usize,
     pub(super) level: Option<Level>,
+}
+
+/// A label alone on its line: it grades what is listed below it, or else the paragraph below it.
+struct Heading {
+    at: usize,
+    level: Level,
+    listed: bool,
 }
 
 /// Claims beyond this one are part of the last: its text holds them, and its level is the worst of theirs.
@@ -29,27 +37,72 @@ pub(super) fn claims(author: &Author<'_>, masked: &str) -> Vec<Claim> {
 /// Splits a person's words at their labels.
 fn labelled(author: &Author<'_>, masked: &str) -> Vec<Claim> {
     let mut out: Vec<Claim> = Vec::new();
+    let mut above: Option<Heading> = None;
+    // True while the last claim is graded by a label above it.
+    let mut graded = false;
     let mut at = 0;
     // The forge shows a line end as one, so that every line may begin with a label.
     for line in masked.split_inclusive('\n') {
-        let text = line.trim_end_matches('\n');
+        let (start, text) = (at, line.trim_end_matches('\n'));
+        at += line.len();
         if out.len() == MOST && out.last().is_some_and(is_worst) {
             break;
         }
-        let level = (!text.starts_with('|')).then(|| author.label(at, text)).flatten();
+        let level = (!text.starts_with('|')).then(|| author.label(start, text)).flatten();
+        let other = text.starts_with('#') && level.is_none() && (graded || above.is_some());
+        let alone = level.as_ref().filter(|level| stands_alone(level, masked, start + text.len()));
+        if let Some(level) = alone {
+            end_at(&mut out, start);
+            above = Some(Heading { at: start, level: level.clone(), listed: false });
+            graded = false;
+            continue;
+        }
+        if other {
+            above = None;
+        }
+        let below = if level.is_none() { below(&mut above, text) } else { None };
+        graded = below.is_some() || (graded && level.is_none() && !other);
+        let level = level.or(below);
         if out.len() == MOST {
             if let Some((last, level)) = out.last_mut().zip(level) {
                 raise_to(last, level);
             }
-        } else if level.is_some() || (out.is_empty() && !text.trim_ascii().is_empty()) {
-            out.push(Claim { start: at, end: at, level });
+        } else if level.is_some() || other || (out.is_empty() && !text.trim_ascii().is_empty()) {
+            end_at(&mut out, start);
+            out.push(Claim { start, end: masked.len(), level });
         }
-        at += line.len();
     }
-    for i in 0..out.len() {
-        out[i].end = out.get(i + 1).map_or(masked.len(), |next| next.start);
+    if let Some(heading) = above.filter(|heading| !heading.listed && out.len() < MOST) {
+        out.push(Claim { start: heading.at, end: masked.len(), level: Some(heading.level) });
     }
     out
+}
+
+/// Ends the last claim, unless it has ended before.
+fn end_at(claims: &mut [Claim], at: usize) {
+    if let Some(last) = claims.last_mut() {
+        last.end = last.end.min(at);
+    }
+}
+
+fn stands_alone(level: &Level, masked: &str, end: usize) -> bool {
+    let rest = level.at.as_ref().and_then(|label| masked.get(label.end..end));
+    level.severity.is_some() && rest.is_some_and(|rest| !rest.contains(char::is_alphanumeric))
+}
+
+/// Returns the level that a line has from the label above it: every item of a list, or the first line of a paragraph.
+fn below(above: &mut Option<Heading>, text: &str) -> Option<Level> {
+    if text.trim_ascii().is_empty() {
+        return None;
+    }
+    let item = is_list_item(text);
+    let heading = above.as_mut().filter(|heading| item || !heading.listed)?;
+    heading.listed = true;
+    let level = Level { at: None, ..heading.level.clone() };
+    if !item {
+        *above = None;
+    }
+    Some(level)
 }
 
 fn is_worst(claim: &Claim) -> bool {

@@ -171,7 +171,7 @@ pub struct SignalRule {
     /// Channels; none means all.
     #[serde(default)]
     pub channels: Vec<Channel>,
-    /// Pattern over the top of the visible text; groups `hours`, `minutes`, `seconds`, `count`, `why`.
+    /// Pattern over the top of the visible text; groups `hours`, `minutes`, `seconds`, `count`, `why`, and `closed`, which must equal `count`.
     #[serde(default)]
     pub pattern: Option<String>,
     /// Pattern over the hidden comments.
@@ -228,6 +228,8 @@ pub enum VerdictIs {
     Insists,
     /// It is only a notice.
     Notice,
+    /// Nobody can tell; only that it is a reply.
+    Unclear,
 }
 
 /// A text of a reply.

@@ -72,7 +72,10 @@ fn fit(reviewer: &Sifted<'_>, rule: &SignalMatch, page: &Page, view: &str) -> Op
         if pattern.captures_len() == 1 && !told {
             pattern.is_match(head(view, TOP)).then_some(())?;
         } else {
-            facts.take(&pattern.captures(head(view, TOP))?, told);
+            let found = pattern.captures(head(view, TOP))?;
+            let group = |name: &str| found.name(name).map(|m| m.as_str());
+            (group("closed").is_none() || group("closed") == group("count")).then_some(())?;
+            facts.take(&found, told);
         }
     }
     if rule.is == SignalIs::Limited && facts.wait_s.is_none() {
@@ -215,6 +218,7 @@ pub(super) fn verdict(file: &Sifted<'_>, page: &Page, view: &str) -> Option<(Rep
         VerdictIs::Accepts => ReplyVerdict::Accepts,
         VerdictIs::Insists => ReplyVerdict::Insists,
         VerdictIs::Notice => ReplyVerdict::Notice,
+        VerdictIs::Unclear => ReplyVerdict::Unclear,
     };
     Some((verdict, rule.reply))
 }

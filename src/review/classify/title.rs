@@ -142,9 +142,12 @@ fn is_place(text: &str) -> bool {
 
 fn without_bullet(text: &str) -> &str {
     if !super::page::is_list_item(text) {
-        return text;
+        let number = text.strip_suffix(['.', ')']).is_some_and(|n| n.bytes().all(|b| b.is_ascii_digit()));
+        return if number { "" } else { text };
     }
-    text.split_once([' ', '\t']).map_or(text, |(_, rest)| rest.trim_start())
+    let text = text.split_once([' ', '\t']).map_or(text, |(_, rest)| rest.trim_start());
+    let boxed = ["[ ] ", "[x] ", "[X] "].iter().find_map(|mark| text.strip_prefix(mark));
+    boxed.map_or(text, str::trim_start)
 }
 
 /// Returns the words of a line that is bold as a whole.
