@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::pattern::{BadPattern, Pattern};
 use super::reviewer::{Reviewer, bad, regex};
 use super::rules::{ReviewerOverride, RuleFile, UserRule};
+use super::sieve::Runs;
 use crate::review::comment::AccountKind;
 use crate::review::ids::Login;
 use crate::review::severity::Severity;
@@ -136,10 +137,12 @@ impl Rules {
     /// Returns the patterns that fit a text of a body although what the body holds rules them out: there must be none.
     #[cfg(test)]
     pub(crate) fn ruled_out_wrongly(&self, body: &str) -> Vec<String> {
-        let page = super::page::Page::read(body);
-        let runs = super::sieve::Runs::of(page.texts());
+        let text = super::clean::visible(body);
+        let page = super::page::Page::read(&text);
+        let runs = page.runs(&text);
         let all = self.reviewers.iter().chain([&self.general, &self.people]).flat_map(Reviewer::patterns);
-        let wrong = |p: &&Pattern| !p.may_fit(&runs) && page.texts().any(|text| p.is_match(text));
+        let texts = || page.texts().chain([body]);
+        let wrong = |p: &&Pattern| !p.may_fit(&runs) && texts().any(|text| p.is_match(text));
         all.filter(wrong).map(|p| p.source().to_owned()).collect()
     }
 
@@ -151,7 +154,19 @@ impl Rules {
     /// Returns the reviewer behind an account: by exact login of a bot account, else by a mark in the body where the
     /// reviewer is known to speak through such accounts.
     pub fn reviewer_of(&self, login: &Login, kind: AccountKind, body: &str) -> Option<&Reviewer> {
-        let by_body = |r: &&Reviewer| r.body.as_ref().is_some_and(|set| set.is_match(body));
+        self.reviewer_behind(login, kind, body, None)
+    }
+
+    /// Returns the same, with what the body holds where that is known: it rules most marks out.
+    pub(super) fn reviewer_behind(
+        &self,
+        login: &Login,
+        kind: AccountKind,
+        body: &str,
+        runs: Option<&Runs>,
+    ) -> Option<&Reviewer> {
+        let may = |set: &&Pattern| runs.is_none_or(|runs| set.may_fit(runs));
+        let by_body = |r: &&Reviewer| r.body.as_ref().filter(may).is_some_and(|set| set.is_match(body));
         let carried = |r: &&Reviewer| kind == AccountKind::Bot && r.carriers.contains(login);
         if let Some(reviewer) = self.reviewers.iter().filter(carried).find(by_body) {
             return Some(reviewer);

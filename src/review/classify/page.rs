@@ -1,7 +1,8 @@
 //! A body taken apart, once and in linear time: lines with their quote depth, code, hidden comments, and the `<details>`
 //! they stand in. It decides what is whose words, never what they mean.
 
-use super::clean::{code_spans, visible};
+use super::clean::code_spans;
+use super::sieve::Runs;
 
 /// No block: the body itself.
 pub(super) const BODY: u32 = 0;
@@ -48,13 +49,14 @@ pub(super) struct Page {
     pub(super) hidden: String,
     /// True when there is a fenced block.
     pub(super) has_code: bool,
+    /// True where words stand together that the body holds apart.
+    joined: bool,
 }
 
 impl Page {
-    /// Takes a body apart.
-    pub(super) fn read(body: &str) -> Self {
-        let text = visible(body);
-        let mut scan = Scan::new(&text);
+    /// Takes a body apart, of which only what is visible is given.
+    pub(super) fn read(text: &str) -> Self {
+        let mut scan = Scan::new(text);
         let mut at = 0;
         while at < text.len() {
             let end = text[at..].find('\n').map_or(text.len(), |n| at + n);
@@ -68,6 +70,12 @@ impl Page {
     pub(super) fn texts(&self) -> impl Iterator<Item = &str> {
         let summaries = self.blocks.iter().map(|block| block.summary.as_str());
         [self.flat.as_str(), self.hidden.as_str()].into_iter().chain(summaries)
+    }
+
+    /// Returns what the page and the text it was read from hold. The text alone has it all, where nothing was joined.
+    pub(super) fn runs(&self, text: &str) -> Runs {
+        let joined = self.joined.then(|| self.texts());
+        Runs::of(std::iter::once(text).chain(joined.into_iter().flatten()))
     }
 
     /// Returns the first line of code that says something.
@@ -249,6 +257,7 @@ impl<'a> Scan<'a> {
             let rest = &text[open..];
             if rest.starts_with("<!--") && self.last_comment_end.is_some_and(|last| last >= start + open + 4) {
                 self.put(&text[done..open]);
+                self.page.joined |= self.page.flat.len() > line.from;
                 line.tagged = true;
                 let Some(close) = self.comment(&rest[4..]) else {
                     done = text.len();
@@ -321,7 +330,11 @@ impl<'a> Scan<'a> {
     /// Writes text to where it belongs: the open summary or the open line.
     fn put(&mut self, text: &str) {
         match self.summary {
-            Some(block) => self.page.blocks[block as usize].summary.push_str(text),
+            Some(block) => {
+                let summary = &mut self.page.blocks[block as usize].summary;
+                self.page.joined |= !summary.is_empty() && !summary.ends_with('\n');
+                summary.push_str(text);
+            }
             None => self.page.flat.push_str(text),
         }
     }

@@ -1,6 +1,8 @@
 //! Which patterns may fit a page, told by the words that they cannot do without: one look at the page serves every
 //! pattern. Its "no" is certain, its "yes" is not.
 
+use std::cell::Cell;
+
 use regex_syntax::ast::parse::Parser;
 use regex_syntax::ast::{Ast, ClassBracketed, ClassSet, ClassSetItem, RepetitionKind, RepetitionRange};
 use unicode_normalization::{IsNormalized, UnicodeNormalization as _, is_nfkc_quick};
@@ -10,61 +12,61 @@ const MOST: usize = 96;
 /// Words shorter than this stand everywhere.
 const SHORTEST: usize = 2;
 const LONGEST: usize = 24;
-/// Bits for runs of three bytes, and for runs of two.
-const THREES: usize = 1 << 15;
-const TWOS: usize = 1 << 14;
+/// Places for runs of three bytes, and for runs of two.
+const THREES: usize = 1 << 14;
+const TWOS: usize = 1 << 12;
 /// Runs of a word that are asked for.
-const ASKED: usize = 8;
+const ASKED: usize = 6;
 
-/// The short runs of bytes that a page holds, ASCII in lower case; several runs share a bit.
+/// The short runs of bytes that a page holds, ASCII in lower case; several runs share a place.
 #[derive(Debug)]
 pub(super) struct Runs {
-    threes: Box<[u64; THREES / 64]>,
-    twos: Box<[u64; TWOS / 64]>,
+    /// `None` only while it is dropped.
+    table: Option<Box<Table>>,
     /// True where case folds in a way that runs cannot tell.
     odd: bool,
 }
 
-/// The words of which a text that a pattern fits holds one, each as the bits of its runs. None: it needs no word.
-#[derive(Debug, Default)]
-pub(super) struct Needs(Box<[Box<[Run]>]>);
-
-/// A run of a word, as its bit among the runs of its length.
+/// A place is taken when it bears the mark of the page, so that the table need not be cleared for each.
 #[derive(Debug)]
-enum Run {
-    Two(u16),
-    Three(u16),
+struct Table {
+    places: [u8; THREES + TWOS],
+    mark: u8,
 }
+
+thread_local! {
+    /// The table of the page before, for the next one.
+    static SPARE: Cell<Option<Box<Table>>> = const { Cell::new(None) };
+}
+
+/// The words of which a text that a pattern fits holds one, each as the places of its runs. None: it needs no word.
+#[derive(Debug, Default)]
+pub(super) struct Needs(Box<[Word]>);
+
+/// The places of a word's runs; those of a short one are named again until the row is full.
+type Word = [u16; ASKED];
 
 fn lower(byte: u8) -> u32 {
     u32::from(byte.to_ascii_lowercase())
 }
 
 fn three(run: u32) -> usize {
-    ((run & 0xff_ffff).wrapping_mul(0x9e37_79b1) >> 17) as usize % THREES
+    ((run & 0xff_ffff).wrapping_mul(0x9e37_79b1) >> 18) as usize % THREES
 }
 
 fn two(run: u32) -> usize {
-    ((run & 0xffff).wrapping_mul(0x9e37_79b1) >> 18) as usize % TWOS
+    THREES + ((run & 0xffff).wrapping_mul(0x9e37_79b1) >> 20) as usize % TWOS
 }
 
-impl Runs {
-    /// Looks at texts, of which every text that is asked about later is a part: lines may be cut, left out and joined,
-    /// and written in their compatibility form, nothing else.
-    pub(super) fn of<'t>(texts: impl Iterator<Item = &'t str>) -> Self {
-        let mut runs = Self { threes: Box::new([0; THREES / 64]), twos: Box::new([0; TWOS / 64]), odd: false };
-        for text in texts {
-            runs.take(text.as_bytes());
-            if text.is_ascii() {
-                continue;
-            }
-            // These stand for `s` and `k` where case is ignored.
-            runs.odd |= text.contains("\u{17f}") || text.contains("\u{212a}");
-            if is_nfkc_quick(text.chars().filter(|c| !c.is_ascii())) != IsNormalized::Yes {
-                runs.take(text.chars().flat_map(folded).collect::<String>().as_bytes());
-            }
+impl Table {
+    fn empty() -> Box<Self> {
+        let mut table = SPARE.take().unwrap_or_else(|| Box::new(Self { places: [0; THREES + TWOS], mark: 0 }));
+        if table.mark == u8::MAX {
+            table.places.fill(0);
+            table.mark = 0;
         }
-        runs
+        table.mark += 1;
+        table
     }
 
     fn take(&mut self, bytes: &[u8]) {
@@ -72,40 +74,69 @@ impl Runs {
         for byte in bytes {
             // The first two are runs with a NUL in them, which no word has.
             run = run << 8 | lower(*byte);
-            set(&mut self.twos, two(run));
-            set(&mut self.threes, three(run));
+            self.places[two(run)] = self.mark;
+            self.places[three(run)] = self.mark;
         }
     }
 
-    fn has(&self, run: &Run) -> bool {
-        match run {
-            Run::Two(bit) => self.twos[usize::from(*bit) / 64] & 1 << (bit % 64) != 0,
-            Run::Three(bit) => self.threes[usize::from(*bit) / 64] & 1 << (bit % 64) != 0,
+    fn has(&self, word: &Word) -> bool {
+        word.iter().all(|place| self.places.get(usize::from(*place)) == Some(&self.mark))
+    }
+}
+
+impl Drop for Runs {
+    fn drop(&mut self) {
+        SPARE.set(self.table.take());
+    }
+}
+
+impl Runs {
+    /// Looks at texts, of which every text that is asked about later is a part: lines may be cut, left out and joined,
+    /// and written in their compatibility form, nothing else.
+    pub(super) fn of<'t>(texts: impl Iterator<Item = &'t str>) -> Self {
+        let (mut table, mut odd) = (Table::empty(), false);
+        for text in texts {
+            table.take(text.as_bytes());
+            if text.is_ascii() {
+                continue;
+            }
+            for line in text.split('\n').filter(|line| !line.is_ascii()) {
+                let mut changes = false;
+                for c in line.chars().filter(|c| !c.is_ascii()) {
+                    // These stand for `s` and `k` where case is ignored.
+                    odd |= matches!(c, '\u{17f}' | '\u{212a}');
+                    changes = changes || is_nfkc_quick(std::iter::once(c)) != IsNormalized::Yes;
+                }
+                if changes {
+                    table.take(line.chars().flat_map(folded).collect::<String>().as_bytes());
+                }
+            }
         }
+        Self { table: Some(table), odd }
     }
 
     /// Tells whether a pattern with these needs may fit; false is certain.
     pub(super) fn may(&self, needs: &Needs) -> bool {
-        self.odd || needs.0.is_empty() || needs.0.iter().any(|word| word.iter().all(|run| self.has(run)))
+        let has = |table: &Box<Table>| needs.0.iter().any(|word| table.has(word));
+        self.odd || needs.0.is_empty() || self.table.as_ref().is_none_or(has)
     }
-}
-
-fn set<const N: usize>(bits: &mut [u64; N], bit: usize) {
-    bits[bit / 64 % N] |= 1 << (bit % 64);
 }
 
 impl Needs {
     /// Finds out what a pattern needs.
     pub(super) fn of(pattern: &str) -> Self {
-        let runs = |word: &String| -> Box<[Run]> {
+        let run = |window: &[u8]| window.iter().fold(0, |run, byte| run << 8 | lower(*byte));
+        let places = |word: &String| -> Word {
             let bytes = word.as_bytes();
-            let run = |window: &[u8]| window.iter().fold(0, |run, byte| run << 8 | lower(*byte));
-            match bytes {
-                [_, _] => Box::new([Run::Two(two(run(bytes)) as u16)]),
-                _ => bytes.windows(3).take(ASKED).map(|window| Run::Three(three(run(window)) as u16)).collect(),
-            }
+            let mut places = match bytes {
+                [_, _] => vec![two(run(bytes))],
+                _ => bytes.windows(3).map(|window| three(run(window))).collect(),
+            };
+            places.dedup();
+            let mut row = places.iter().cycle();
+            std::array::from_fn(|_| row.next().map_or(0, |place| *place as u16))
         };
-        Self(needed(pattern).iter().flatten().map(runs).collect())
+        Self(needed(pattern).iter().flatten().map(places).collect())
     }
 }
 
