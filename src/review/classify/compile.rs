@@ -142,7 +142,10 @@ impl Rules {
         let runs = page.runs(&text);
         let all = self.reviewers.iter().chain([&self.general, &self.people]).flat_map(Reviewer::patterns);
         let texts = || page.texts().chain([body]);
-        let wrong = |p: &&Pattern| !p.may_fit(&runs) && texts().any(|text| p.is_match(text));
+        let by_words = |p: &Pattern| !p.may_fit(&runs) && texts().any(|text| p.is_match(text));
+        let by_line = |p: &Pattern| page.flat.lines().any(|line| !p.may_fit_line(line) && p.is_match(line));
+        let by_start = |p: &Pattern| texts().any(|text| !p.may_begin(text) && p.is_match(text));
+        let wrong = |p: &&Pattern| by_words(p) || by_line(p) || by_start(p);
         all.filter(wrong).map(|p| p.source().to_owned()).collect()
     }
 

@@ -3,9 +3,10 @@
 use std::ops::Deref;
 use std::sync::OnceLock;
 
-use regex::{Regex, RegexBuilder, RegexSet, RegexSetBuilder};
+use regex::{Captures, Regex, RegexBuilder};
 
 use super::sieve::{Needs, Runs};
+use super::start::Start;
 
 const SIZE_LIMIT: usize = 1 << 20;
 const MAX_LEN: usize = 8_000;
@@ -20,6 +21,7 @@ pub(super) struct Pattern {
     source: String,
     reading: Reading,
     needs: OnceLock<Needs>,
+    start: OnceLock<Start>,
     compiled: OnceLock<Regex>,
 }
 
@@ -59,7 +61,8 @@ impl Pattern {
         if source.len() > MAX_LEN {
             return Err(BadPattern(format!("the pattern is longer than {MAX_LEN} bytes")));
         }
-        Ok(Self { source: source.to_owned(), reading, needs: OnceLock::new(), compiled: OnceLock::new() })
+        let (needs, start, compiled) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
+        Ok(Self { source: source.to_owned(), reading, needs, start, compiled })
     }
 
     /// Returns the pattern as written.
@@ -70,6 +73,30 @@ impl Pattern {
     /// Tells whether the pattern may fit a text of a page; false is certain, and costs no compilation.
     pub(super) fn may_fit(&self, page: &Runs) -> bool {
         page.may(self.needs.get_or_init(|| Needs::of(&self.source)))
+    }
+
+    /// Tells whether the pattern may fit a line, by how that begins; false is certain, and costs no compilation.
+    pub(super) fn may_fit_line(&self, line: &str) -> bool {
+        self.start().may_fit_line(line)
+    }
+
+    /// Tells whether the pattern fits a line.
+    pub(super) fn fits_line(&self, line: &str) -> bool {
+        self.may_fit_line(line) && self.is_match(line)
+    }
+
+    /// Returns what the groups of the pattern hold in a line.
+    pub(super) fn captures_line<'t>(&self, line: &'t str) -> Option<Captures<'t>> {
+        if self.may_fit_line(line) { self.captures(line) } else { None }
+    }
+
+    /// Tells whether the pattern may fit a text, by how that begins; false is certain, and costs no compilation.
+    pub(super) fn may_begin(&self, text: &str) -> bool {
+        self.start().may_fit(text)
+    }
+
+    fn start(&self) -> &Start {
+        self.start.get_or_init(|| Start::of(&self.as_run()))
     }
 
     /// Compiles the pattern now; one that matches nothing at all is refused too.
@@ -97,34 +124,6 @@ impl Deref for Pattern {
 
     fn deref(&self) -> &Regex {
         self.compiled.get_or_init(|| self.build().unwrap_or_else(|_| never()))
-    }
-}
-
-/// Patterns that are asked about the same line: one look tells whether any of them is worth a closer one.
-#[derive(Debug, Default)]
-pub(super) struct Group {
-    sources: Vec<String>,
-    compiled: OnceLock<Option<RegexSet>>,
-}
-
-impl Group {
-    /// Adds a pattern.
-    pub(super) fn add(&mut self, pattern: &Pattern) {
-        self.sources.push(pattern.as_run());
-    }
-
-    /// Tells whether any pattern may fit; false is certain.
-    pub(super) fn any(&self, text: &str) -> bool {
-        !self.sources.is_empty() && self.set().is_none_or(|set| set.is_match(text))
-    }
-
-    /// `None` when the patterns cannot be asked together: then each is asked for itself.
-    fn set(&self) -> Option<&RegexSet> {
-        let build = || {
-            let mut builder = RegexSetBuilder::new(&self.sources);
-            builder.multi_line(true).size_limit(16 * SIZE_LIMIT).dfa_size_limit(8 * SIZE_LIMIT).build().ok()
-        };
-        self.compiled.get_or_init(build).as_ref()
     }
 }
 

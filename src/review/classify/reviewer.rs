@@ -10,7 +10,7 @@ use regex::Captures;
 
 use super::Kind;
 use super::compile::BadRule;
-use super::pattern::{BadPattern, Group, Pattern, Reading};
+use super::pattern::{BadPattern, Pattern, Reading};
 use super::rules::{
     CheckRule, ClosingIs, MarkerPlace, MarkerRule, ReactionRule, RequestRule, RuleFile, SectionRule, SignalIs,
     SignalRule, VerdictIs, VerdictRule,
@@ -53,8 +53,6 @@ pub struct Parts {
     pub(super) any_carrier: bool,
     pub(super) questions: Vec<String>,
     pub(super) markers: Vec<Marker>,
-    /// Every pattern that may make a line of a body more than words.
-    pub(super) turns: Group,
     pub(super) titles: Vec<Pattern>,
     pub(super) places: Vec<Pattern>,
     pub(super) identities: Vec<Pattern>,
@@ -196,10 +194,20 @@ impl<'a> Sifted<'a> {
         labels.iter().filter_map(|at| markers.get(*at))
     }
 
-    /// Tells whether anything but a summary may open, end or fill a section.
-    pub(super) fn turns(&self) -> bool {
-        let parts = |s: &'a Section| [&s.heading, &s.stop, &s.item, &s.file, &s.group].into_iter().flatten();
-        self.reviewer.parts.sections.iter().flat_map(parts).any(|p| self.may(p))
+    /// Returns every pattern that may make a line of the page more than words: what opens, ends or fills a section.
+    pub(super) fn turns(&self) -> Vec<&'a Pattern> {
+        let parts = |s: &'a Section| [&s.heading, &s.stop, &s.item, &s.group].into_iter().flatten();
+        self.reviewer.parts.sections.iter().flat_map(parts).filter(|p| self.may(p)).collect()
+    }
+
+    /// Tells whether a pattern fits a line of the page.
+    pub(super) fn fits_line(&self, pattern: Option<&Pattern>, line: &str) -> bool {
+        pattern.is_some_and(|pattern| self.may(pattern) && pattern.fits_line(line))
+    }
+
+    /// Tells whether a pattern fits a text of the page.
+    pub(super) fn fits(&self, pattern: Option<&Pattern>, text: &str) -> bool {
+        pattern.is_some_and(|pattern| self.may(pattern) && pattern.may_begin(text) && pattern.is_match(text))
     }
 }
 
@@ -233,10 +241,6 @@ impl Reviewer {
         let mut levels = lower(&general.levels);
         levels.extend(lower(&file.levels));
         let sections: Vec<Section> = each(&file.section, |s| make.section(s))?;
-        let mut turns = Group::default();
-        for s in &sections {
-            [&s.heading, &s.stop, &s.item, &s.file, &s.group].into_iter().flatten().for_each(|p| turns.add(p));
-        }
         let closing =
             |c: &super::rules::ClosingRule| Ok(Closing { is: c.is, pattern: make.regex(&c.name, &c.pattern)? });
         let parts = Parts {
@@ -244,7 +248,6 @@ impl Reviewer {
             carriers: file.carriers.iter().filter(|c| *c != "*").map(|l| Login::new(l)).collect(),
             any_carrier: file.carriers.iter().any(|c| c == "*"),
             questions: file.questions.iter().map(|q| q.to_lowercase()).collect(),
-            turns,
             markers: each(&file.marker, |m| make.marker(m))?,
             titles: make.list("title", &file.title)?,
             places: make.list("place", &file.place)?,

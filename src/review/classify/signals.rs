@@ -66,17 +66,19 @@ fn fit(reviewer: &Sifted<'_>, rule: &SignalMatch, page: &Page, view: &str) -> Op
     {
         return None;
     }
+    let top = head(view, TOP);
     let mut facts = Facts::default();
     let told = matches!(rule.is, SignalIs::Skipped | SignalIs::Failed | SignalIs::Partial);
     if let Some(pattern) = &rule.pattern {
+        pattern.may_begin(top).then_some(())?;
         if pattern.captures_len() == 1 && !told {
-            pattern.is_match(head(view, TOP)).then_some(())?;
+            pattern.is_match(top).then_some(())?;
         } else {
-            facts.take(&pattern.captures(head(view, TOP))?, told);
+            facts.take(&pattern.captures(top)?, told);
         }
     }
     if rule.is == SignalIs::Limited && facts.wait_s.is_none() {
-        facts.wait_s = wait_in(head(view, TOP));
+        facts.wait_s = wait_in(top);
     }
     if told && facts.why.is_empty() {
         facts.why = reason(view);
@@ -185,7 +187,7 @@ pub(super) fn closing(reviewer: &Sifted<'_>, words: &mut Words<'_>) -> Option<Cl
         let raw = page.text(&page.lines[index]);
         let line = super::clean::mask(raw.trim());
         for rule in &reviewer.closings {
-            if !reviewer.may(&rule.pattern) || !rule.pattern.is_match(&line) {
+            if !reviewer.fits_line(Some(&rule.pattern), &line) {
                 continue;
             }
             let sha = rule.pattern.captures(raw.trim()).and_then(|c| c.name("sha").map(|m| m.as_str().to_lowercase()));
@@ -207,7 +209,7 @@ pub(super) fn verdict(file: &Sifted<'_>, page: &Page, view: &str) -> Option<(Rep
         if ![&rule.pattern, &rule.marker].into_iter().flatten().all(|pattern| file.may(pattern)) {
             return false;
         }
-        let said = rule.pattern.as_ref().is_none_or(|p| p.is_match(view));
+        let said = rule.pattern.as_ref().is_none_or(|p| p.may_begin(view) && p.is_match(view));
         let marked = rule.marker.as_ref().is_none_or(|m| m.is_match(&page.hidden));
         said && marked && !rule.unless.as_ref().is_some_and(|u| u.is_match(view))
     })?;
