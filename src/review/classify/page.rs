@@ -1,6 +1,8 @@
 //! A body taken apart, once and in linear time: lines with their quote depth, code, hidden comments, and the `<details>`
 //! they stand in. It decides what is whose words, never what they mean.
 
+use memchr::{memchr, memchr_iter, memmem};
+
 use super::clean::code_spans;
 use super::sieve::Runs;
 
@@ -58,9 +60,10 @@ impl Page {
     pub(super) fn read(text: &str) -> Self {
         let mut scan = Scan::new(text);
         let mut at = 0;
-        while at < text.len() {
-            let end = text[at..].find('\n').map_or(text.len(), |n| at + n);
-            scan.line(at, end);
+        for end in memchr_iter(b'\n', text.as_bytes()).chain([text.len()]) {
+            if at < text.len() {
+                scan.line(at, end);
+            }
             at = end + 1;
         }
         scan.page
@@ -127,8 +130,8 @@ struct Scan<'a> {
     quotes: u16,
     after_blank: bool,
     in_list: bool,
-    /// Whether there is any tag.
-    marked_up: bool,
+    /// Where the next tag or hidden comment may begin.
+    next_tag: usize,
     last_comment_end: Option<usize>,
     last_summary_end: Option<usize>,
 }
@@ -138,6 +141,13 @@ impl<'a> Scan<'a> {
         let mut page = Page { flat: String::with_capacity(text.len()), ..Page::default() };
         page.lines.reserve(text.len() / 40);
         page.blocks.push(Block { closed: true, ..Block::default() });
+        let next_tag = memchr(b'<', text.as_bytes()).unwrap_or(usize::MAX);
+        // Without a tag there is nothing to look for.
+        let tagged = text.get(next_tag..).unwrap_or_default().as_bytes();
+        let closed = |open: &str, close: &str| {
+            memmem::find(tagged, open.as_bytes())?;
+            memmem::rfind(tagged, close.as_bytes()).map(|n| next_tag + n)
+        };
         Self {
             text,
             page,
@@ -148,10 +158,18 @@ impl<'a> Scan<'a> {
             quotes: 0,
             after_blank: true,
             in_list: false,
-            marked_up: text.contains('<'),
-            last_comment_end: if text.contains("<!--") { text.rfind("-->") } else { None },
-            last_summary_end: if text.contains("<summary") { text.rfind("</summary>") } else { None },
+            next_tag,
+            last_comment_end: closed("<!--", "-->"),
+            last_summary_end: closed("<summary", "</summary>"),
         }
+    }
+
+    /// Tells whether a tag may begin before a place; asked about places in their order.
+    fn tag_before(&mut self, start: usize, end: usize) -> bool {
+        if self.next_tag < start {
+            self.next_tag = memchr(b'<', &self.text.as_bytes()[start..]).map_or(usize::MAX, |n| start + n);
+        }
+        self.next_tag < end
     }
 
     fn block(&self) -> u32 {
@@ -236,7 +254,7 @@ impl<'a> Scan<'a> {
         let source: &'a str = self.text;
         let text = &source[start..end];
         let mut line = Open { from: self.page.flat.len(), quote, tagged: false };
-        if !self.marked_up || !text.contains('<') {
+        if !self.tag_before(start, end) {
             self.put(text);
             if self.summary.is_some() {
                 self.put("\n");
@@ -402,6 +420,9 @@ struct Open {
 /// Counts quote marks, escaped ones too, and returns how much of the line they take.
 fn quote_marks(line: &str) -> (u16, usize) {
     let bytes = line.as_bytes();
+    if !matches!(bytes.first(), Some(b' ' | b'>' | b'&')) {
+        return (0, 0);
+    }
     let (mut depth, mut at) = (0u16, 0);
     loop {
         let spaces = bytes[at..].iter().take(3).take_while(|b| **b == b' ').count();
