@@ -376,7 +376,7 @@ impl Case<'_> {
     fn title(&self, part: &Part<'_>, level: &Level) -> String {
         let top = clean::head(part.text, TITLE_TOP);
         let own = self.author.own;
-        let named = own.titles.iter().filter(|re| own.may(re) && re.may_begin(top)).find_map(|re| {
+        let named = own.titles.iter().filter(|re| own.may(re)).find_map(|re| {
             let found = re.captures(top)?;
             title::field(found.name("title")?.as_str())
         });

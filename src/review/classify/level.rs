@@ -227,7 +227,6 @@ impl<'t> Head<'t> {
             MarkerPlace::Head | MarkerPlace::Line | MarkerPlace::Last | MarkerPlace::Comment => (&*self.text, 0),
             MarkerPlace::Paragraph | MarkerPlace::Sentence => (&*self.text, 0),
         };
-        marker.pattern.may_fit_line(text).then_some(())?;
         let found = captures(&marker.pattern, marker.unless.as_ref(), text)?;
         let all = found.get(0)?;
         let back = |offset: usize| self.map.as_ref().map_or(offset, |m| m.get(offset).copied().unwrap_or(self.len));

@@ -216,7 +216,7 @@ impl Walk<'_> {
         let text = self.page.text(line).trim();
         // Outside of sections nothing turns on a line, unless one can be opened by it.
         let asked = self.headed || self.heading.is_some() || place.section.is_some() || self.whole.is_some();
-        let turns = asked && !text.is_empty() && self.turns.iter().any(|pattern| pattern.may_fit_line(text));
+        let turns = asked && !text.is_empty() && self.turns.iter().any(|pattern| pattern.begin(text).is_some());
         if place.section.is_none() && place.item.is_none() {
             self.heading_line(text, line.block, index, turns);
         }
@@ -228,13 +228,13 @@ impl Walk<'_> {
             return self.close(index);
         }
         self.found.open.push(index);
-        if turns && let Some(found) = rule.group.as_ref().and_then(|re| re.captures_line(text)) {
+        if turns && let Some(found) = rule.group.as_ref().and_then(|re| re.captures(text)) {
             self.group = text_of(&found, "level");
             return;
         }
         if turns
             && place.item.is_none()
-            && let Some(found) = rule.item.as_ref().and_then(|re| re.captures_line(text))
+            && let Some(found) = rule.item.as_ref().and_then(|re| re.captures(text))
         {
             let from = head(self.section_of(place).map_or("", |(_, from)| from), 200).to_owned();
             let mut item = Item { section, from, first: index, block: line.block, ..Item::default() };
@@ -258,18 +258,18 @@ impl Walk<'_> {
         let Some(section) = place.section else { return };
         let rule = &self.rules[section];
         let text = self.page.text(&self.page.lines[index]).trim();
-        if self.reviewer.fits_line(rule.heading.as_ref(), text) {
+        if self.reviewer.fits(rule.heading.as_ref(), text) {
             self.close(index);
             self.heading = Some((section, place.opener, text.to_owned()));
-        } else if self.reviewer.fits_line(rule.stop.as_ref(), text) {
+        } else if self.reviewer.fits(rule.stop.as_ref(), text) {
             self.close(index);
             self.heading = None;
         } else if self.heading.as_ref().is_none_or(|(s, _, _)| *s != section) {
             // Before its heading, or after its end.
-        } else if let Some(found) = rule.file.as_ref().and_then(|re| re.captures_line(text)) {
+        } else if let Some(found) = rule.file.as_ref().and_then(|re| re.captures(text)) {
             self.close(index);
             self.group = text_of(&found, "path");
-        } else if let Some(found) = rule.item.as_ref().and_then(|re| re.captures_line(text)) {
+        } else if let Some(found) = rule.item.as_ref().and_then(|re| re.captures(text)) {
             self.close(index);
             let path = self.group.clone();
             let mut item =
@@ -297,7 +297,7 @@ impl Walk<'_> {
         if text.is_empty() {
             return;
         }
-        let opened = || self.rules.iter().position(|s| !s.code && self.reviewer.fits_line(s.heading.as_ref(), text));
+        let opened = || self.rules.iter().position(|s| !s.code && self.reviewer.fits(s.heading.as_ref(), text));
         if turns && let Some(section) = opened() {
             self.close(index);
             self.found.any = true;
@@ -307,8 +307,8 @@ impl Walk<'_> {
         if let Some((section, opener, _)) = &self.heading {
             let rule = &self.rules[*section];
             let stops = block < *opener
-                || (turns && self.reviewer.fits_line(rule.stop.as_ref(), text))
-                || (is_heading(text) && !self.reviewer.fits_line(rule.item.as_ref(), text));
+                || (turns && self.reviewer.fits(rule.stop.as_ref(), text))
+                || (is_heading(text) && !self.reviewer.fits(rule.item.as_ref(), text));
             if stops {
                 self.close(index);
                 self.heading = None;

@@ -70,7 +70,6 @@ fn fit(reviewer: &Sifted<'_>, rule: &SignalMatch, page: &Page, view: &str) -> Op
     let mut facts = Facts::default();
     let told = matches!(rule.is, SignalIs::Skipped | SignalIs::Failed | SignalIs::Partial);
     if let Some(pattern) = &rule.pattern {
-        pattern.may_begin(top).then_some(())?;
         if pattern.captures_len() == 1 && !told {
             pattern.is_match(top).then_some(())?;
         } else {
@@ -187,7 +186,7 @@ pub(super) fn closing(reviewer: &Sifted<'_>, words: &mut Words<'_>) -> Option<Cl
         let raw = page.text(&page.lines[index]);
         let line = super::clean::mask(raw.trim());
         for rule in &reviewer.closings {
-            if !reviewer.fits_line(Some(&rule.pattern), &line) {
+            if !reviewer.fits(Some(&rule.pattern), &line) {
                 continue;
             }
             let sha = rule.pattern.captures(raw.trim()).and_then(|c| c.name("sha").map(|m| m.as_str().to_lowercase()));
@@ -209,7 +208,7 @@ pub(super) fn verdict(file: &Sifted<'_>, page: &Page, view: &str) -> Option<(Rep
         if ![&rule.pattern, &rule.marker].into_iter().flatten().all(|pattern| file.may(pattern)) {
             return false;
         }
-        let said = rule.pattern.as_ref().is_none_or(|p| p.may_begin(view) && p.is_match(view));
+        let said = rule.pattern.as_ref().is_none_or(|p| p.is_match(view));
         let marked = rule.marker.as_ref().is_none_or(|m| m.is_match(&page.hidden));
         said && marked && !rule.unless.as_ref().is_some_and(|u| u.is_match(view))
     })?;

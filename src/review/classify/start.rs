@@ -1,6 +1,7 @@
 //! How a text must begin so that a pattern fits it, where the pattern fits at its start alone. Told once from the pattern,
 //! and then by a look at three bytes, which spares most searches of the first line for a label.
 
+use memchr::memchr;
 use regex_syntax::ParserBuilder;
 use regex_syntax::hir::{Class, Hir, HirKind, Look};
 
@@ -35,9 +36,10 @@ pub(super) struct Start {
 }
 
 impl Start {
-    /// Finds out how a text must begin. The pattern is given as it is run.
-    pub(super) fn of(pattern: &str) -> Self {
-        let Ok(hir) = ParserBuilder::new().multi_line(true).build().parse(pattern) else { return Self::default() };
+    /// Finds out how a text must begin. The pattern is given as it is run; of texts with several lines, or of single ones.
+    pub(super) fn of(pattern: &str, several_lines: bool) -> Self {
+        let parsed = ParserBuilder::new().multi_line(several_lines).build().parse(pattern);
+        let Ok(hir) = parsed else { return Self::default() };
         let before = hir.properties().look_set_prefix();
         let only_text = before.contains(Look::Start);
         if !only_text && !before.contains(Look::StartLF) {
@@ -48,14 +50,17 @@ impl Start {
         Self { only_text, near: begin.near.into_iter().take(known).collect() }
     }
 
-    /// Tells whether the pattern may fit a line, which is given without its end; false is certain.
-    pub(super) fn may_fit_line(&self, line: &str) -> bool {
-        self.may_begin(line.as_bytes())
-    }
-
-    /// Tells whether the pattern may fit a text of several lines; false is certain.
-    pub(super) fn may_fit(&self, text: &str) -> bool {
-        !self.only_text || self.may_begin(text.as_bytes())
+    /// Returns the first place in a text where the pattern may begin; none is certain.
+    pub(super) fn first(&self, text: &str) -> Option<usize> {
+        let bytes = text.as_bytes();
+        let mut at = 0;
+        while !self.may_begin(bytes.get(at..)?) {
+            if self.only_text {
+                return None;
+            }
+            at += memchr(b'\n', bytes.get(at..)?)? + 1;
+        }
+        Some(at)
     }
 
     fn may_begin(&self, text: &[u8]) -> bool {
@@ -160,12 +165,12 @@ mod tests {
     use super::*;
 
     fn check(pattern: &str, fits: &[&str], ruled_out: &[&str]) {
-        let start = Start::of(pattern);
+        let start = Start::of(pattern, false);
         for text in fits {
-            assert!(start.may_fit_line(text), "{pattern}: {text}");
+            assert_eq!(start.first(text), Some(0), "{pattern}: {text}");
         }
         for text in ruled_out {
-            assert!(!start.may_fit_line(text), "{pattern}: {text}");
+            assert_eq!(start.first(text), None, "{pattern}: {text}");
         }
     }
 
@@ -183,6 +188,10 @@ mod tests {
 
     #[test]
     fn a_line_end_is_a_start_unless_the_text_is_meant() {
-        assert!(Start::of("^a").may_fit("x\na") && !Start::of(r"\Aa").may_fit("x\na") && Start::of(r"\Aa").may_fit("a"));
+        let first = |pattern: &str, text: &str| Start::of(pattern, true).first(text);
+        assert_eq!(first("^a", "x\n\na"), Some(3));
+        assert_eq!(first(r"\Aa", "x\na"), None);
+        assert_eq!(first("^a|b", "x\na"), Some(0));
+        assert_eq!(first("^a", "x\n"), None);
     }
 }

@@ -31,18 +31,17 @@ pub(super) enum Quotes {
 impl<'a> Words<'a> {
     /// Finds what is noise for this reviewer.
     pub(super) fn new(page: &'a Page, reviewer: &Sifted<'_>) -> Self {
-        let pattern = reviewer.noise.as_ref().filter(|noise| reviewer.may(noise));
+        // Without a `<details>` there is no summary.
+        let patterns: Vec<_> = if page.blocks.len() > 1 { reviewer.noise().collect() } else { Vec::new() };
         let mut noise = Vec::with_capacity(page.blocks.len());
         for (index, block) in page.blocks.iter().enumerate() {
             let inherited = index > 0 && noise.get(block.parent as usize).copied().unwrap_or(false);
-            let own = || block.closed && pattern.is_some_and(|n| index as u32 != BODY && n.is_match(&block.summary));
+            let own = || block.closed && index as u32 != BODY && patterns.iter().any(|n| n.is_match(&block.summary));
             noise.push(inherited || own());
         }
         let mut words = Self { page, noise, dropped: HashSet::new() };
-        if let Some(footer) = reviewer.footer.as_ref().filter(|footer| reviewer.may(footer)) {
-            for found in footer.find_iter(&page.flat) {
-                words.drop_line_at(found.start());
-            }
+        for found in reviewer.footers().flat_map(|footer| footer.find_iter(&page.flat)) {
+            words.drop_line_at(found.start());
         }
         words
     }
