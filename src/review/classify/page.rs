@@ -1,6 +1,8 @@
 //! A body taken apart, once and in linear time: lines with their quote depth, code, hidden comments, and the `<details>`
 //! they stand in. It decides what is whose words, never what they mean.
 
+use std::cell::OnceCell;
+
 use memchr::{memchr, memchr_iter, memmem};
 
 use super::clean::code_spans;
@@ -132,8 +134,8 @@ struct Scan<'a> {
     in_list: bool,
     /// Where the next tag or hidden comment may begin.
     next_tag: usize,
-    last_comment_end: Option<usize>,
-    last_summary_end: Option<usize>,
+    last_comment_end: OnceCell<Option<usize>>,
+    last_summary_end: OnceCell<Option<usize>>,
 }
 
 impl<'a> Scan<'a> {
@@ -142,12 +144,6 @@ impl<'a> Scan<'a> {
         page.lines.reserve(text.len() / 40);
         page.blocks.push(Block { closed: true, ..Block::default() });
         let next_tag = memchr(b'<', text.as_bytes()).unwrap_or(usize::MAX);
-        // Without a tag there is nothing to look for.
-        let tagged = text.get(next_tag..).unwrap_or_default().as_bytes();
-        let closed = |open: &str, close: &str| {
-            memmem::find(tagged, open.as_bytes())?;
-            memmem::rfind(tagged, close.as_bytes()).map(|n| next_tag + n)
-        };
         Self {
             text,
             page,
@@ -159,9 +155,19 @@ impl<'a> Scan<'a> {
             after_blank: true,
             in_list: false,
             next_tag,
-            last_comment_end: closed("<!--", "-->"),
-            last_summary_end: closed("<summary", "</summary>"),
+            last_comment_end: OnceCell::new(),
+            last_summary_end: OnceCell::new(),
         }
+    }
+
+    fn comment_ends_after(&self, at: usize) -> bool {
+        let last = || memmem::rfind(self.text.as_bytes(), b"-->");
+        self.last_comment_end.get_or_init(last).is_some_and(|last| last >= at)
+    }
+
+    fn summary_ends_after(&self, at: usize) -> bool {
+        let last = || memmem::rfind(self.text.as_bytes(), b"</summary>");
+        self.last_summary_end.get_or_init(last).is_some_and(|last| last > at)
     }
 
     /// Tells whether a tag may begin before a place; asked about places in their order.
@@ -273,7 +279,7 @@ impl<'a> Scan<'a> {
                 continue;
             }
             let rest = &text[open..];
-            if rest.starts_with("<!--") && self.last_comment_end.is_some_and(|last| last >= start + open + 4) {
+            if rest.starts_with("<!--") && self.comment_ends_after(start + open + 4) {
                 self.put(&text[done..open]);
                 self.page.joined |= self.page.flat.len() > line.from;
                 line.tagged = true;
@@ -312,7 +318,7 @@ impl<'a> Scan<'a> {
     /// Tells whether a tag means something where it stands; anything else stays text.
     fn fits(&self, tag: Tag, at: usize) -> bool {
         match tag {
-            Tag::Summary => self.summary.is_none() && self.last_summary_end.is_some_and(|last| last > at),
+            Tag::Summary => self.summary.is_none() && self.summary_ends_after(at),
             Tag::SummaryEnd => self.summary.is_some(),
             Tag::Details | Tag::DetailsEnd | Tag::Quote | Tag::QuoteEnd => true,
         }

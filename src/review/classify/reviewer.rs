@@ -274,7 +274,8 @@ impl Reviewer {
         let mut levels = shared.levels.clone();
         levels.extend(lower(&file.levels));
         let sections: Vec<Section> = each(&file.section, |s| make.section(s))?;
-        let closing = |c: &super::rules::ClosingRule| Ok(Closing { is: c.is, pattern: make.line(&c.name, &c.pattern)? });
+        let closing =
+            |c: &super::rules::ClosingRule| Ok(Closing { is: c.is, pattern: make.line(&c.name, &c.pattern)? });
         let parts = Parts {
             body: make.union("body", &file.body)?,
             carriers: file.carriers.iter().filter(|c| *c != "*").map(|l| Login::new(l)).collect(),
@@ -327,7 +328,9 @@ impl Maker<'_> {
             MarkerPlace::Head | MarkerPlace::Last | MarkerPlace::Paragraph | MarkerPlace::Label => {
                 self.line(&rule.name, &rule.pattern)?
             }
-            MarkerPlace::Line | MarkerPlace::Comment | MarkerPlace::Sentence => self.regex(&rule.name, &rule.pattern)?,
+            MarkerPlace::Line | MarkerPlace::Comment | MarkerPlace::Sentence => {
+                self.regex(&rule.name, &rule.pattern)?
+            }
         };
         let asks = rule.asks.unwrap_or(true);
         if !rule.pattern.contains("(?P<level") && rule.level.is_none() && asks && !rule.plain {

@@ -119,7 +119,9 @@ impl Begin {
         let mut any = Self::default();
         match class {
             Class::Bytes(class) => class.iter().for_each(|range| any.or(&Self::byte(range.start(), range.end()))),
-            Class::Unicode(class) => class.iter().for_each(|range| any.or(&Self::characters(range.start(), range.end()))),
+            Class::Unicode(class) => {
+                class.iter().for_each(|range| any.or(&Self::characters(range.start(), range.end())))
+            }
         }
         any
     }

@@ -1,7 +1,6 @@
 //! The author's own words on a page: what is left without code, quotes, noise and footers. It decides what rules may look at.
 
 use std::borrow::Cow;
-use std::collections::HashSet;
 
 use sha2::{Digest, Sha256};
 
@@ -16,7 +15,7 @@ pub(super) struct Words<'a> {
     /// Blocks that hold noise.
     noise: Vec<bool>,
     /// Lines that carry no meaning: footers, closing lines.
-    dropped: HashSet<usize>,
+    dropped: Vec<usize>,
 }
 
 /// Whether quoted lines are the author's own words.
@@ -39,28 +38,29 @@ impl<'a> Words<'a> {
             let own = || block.closed && index as u32 != BODY && patterns.iter().any(|n| n.is_match(&block.summary));
             noise.push(inherited || own());
         }
-        let mut words = Self { page, noise, dropped: HashSet::new() };
+        let mut words = Self { page, noise, dropped: Vec::new() };
         for found in reviewer.footers().flat_map(|footer| footer.find_iter(&page.flat)) {
-            words.drop_line_at(found.start());
+            words.dropped.extend(words.line_at(found.start()));
         }
+        words.dropped.sort_unstable();
         words
     }
 
-    fn drop_line_at(&mut self, at: usize) {
+    /// Returns the line of words at a place of the page.
+    fn line_at(&self, at: usize) -> Option<usize> {
         let index = self.page.lines.partition_point(|line| (line.end as usize) < at);
-        if self.page.lines.get(index).is_some_and(|line| !line.code) {
-            self.dropped.insert(index);
-        }
+        self.page.lines.get(index).filter(|line| !line.code).map(|_| index)
     }
 
     /// Takes a line out of the author's words.
     pub(super) fn drop_line(&mut self, index: usize) {
-        self.dropped.insert(index);
+        let at = self.dropped.partition_point(|dropped| *dropped < index);
+        self.dropped.insert(at, index);
     }
 
     /// Tells whether a line is noise or a footer.
     pub(super) fn is_noise(&self, index: usize, line: &Line) -> bool {
-        self.is_noise_block(line.block) || (!self.dropped.is_empty() && self.dropped.contains(&index))
+        self.is_noise_block(line.block) || self.dropped.binary_search(&index).is_ok()
     }
 
     /// Tells whether a block is noise.
