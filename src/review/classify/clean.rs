@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use memchr::memchr;
+
 /// Tells whether a character is invisible or steers the direction or the terminal.
 fn is_hidden(c: char) -> bool {
     matches!(c,
@@ -118,7 +120,7 @@ fn backtick_runs(text: &str) -> Vec<(usize, usize, bool)> {
     let bytes = text.as_bytes();
     let mut runs = Vec::new();
     let mut at = 0;
-    while let Some(found) = bytes[at..].iter().position(|b| *b == b'`') {
+    while let Some(found) = memchr(b'`', &bytes[at..]) {
         let start = at + found;
         let len = bytes[start..].iter().take_while(|b| **b == b'`').count();
         runs.push((start, len, start > 0 && bytes[start - 1] == b'\\'));

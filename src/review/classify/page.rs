@@ -1,9 +1,7 @@
 //! A body taken apart, once and in linear time: lines with their quote depth, code, hidden comments, and the `<details>`
 //! they stand in. It decides what is whose words, never what they mean.
 
-use std::cell::OnceCell;
-
-use memchr::{memchr, memchr_iter, memmem};
+use memchr::{memchr, memchr_iter, memmem, memrchr};
 
 use super::clean::code_spans;
 use super::sieve::Runs;
@@ -122,6 +120,24 @@ const TAGS: [(&str, Tag); 6] = [
     ("</blockquote", Tag::QuoteEnd),
 ];
 
+/// A mark that stands further on in a text, looked for once however often it is asked about.
+struct Ahead {
+    mark: &'static str,
+    /// Where it stands next; `None` when it does no more.
+    at: Option<usize>,
+}
+
+impl Ahead {
+    /// Tells whether the mark stands at a place or after it; asked about places in their order.
+    fn stands_after(&mut self, text: &str, place: usize) -> bool {
+        if self.at.is_some_and(|at| at < place || at == 0) {
+            let rest = text.as_bytes().get(place..).unwrap_or_default();
+            self.at = memmem::find(rest, self.mark.as_bytes()).map(|n| place + n);
+        }
+        self.at.is_some()
+    }
+}
+
 struct Scan<'a> {
     text: &'a str,
     page: Page,
@@ -134,8 +150,8 @@ struct Scan<'a> {
     in_list: bool,
     /// Where the next tag or hidden comment may begin.
     next_tag: usize,
-    last_comment_end: OnceCell<Option<usize>>,
-    last_summary_end: OnceCell<Option<usize>>,
+    comment_end: Ahead,
+    summary_end: Ahead,
 }
 
 impl<'a> Scan<'a> {
@@ -155,19 +171,9 @@ impl<'a> Scan<'a> {
             after_blank: true,
             in_list: false,
             next_tag,
-            last_comment_end: OnceCell::new(),
-            last_summary_end: OnceCell::new(),
+            comment_end: Ahead { mark: "-->", at: Some(0) },
+            summary_end: Ahead { mark: "</summary>", at: Some(0) },
         }
-    }
-
-    fn comment_ends_after(&self, at: usize) -> bool {
-        let last = || memmem::rfind(self.text.as_bytes(), b"-->");
-        self.last_comment_end.get_or_init(last).is_some_and(|last| last >= at)
-    }
-
-    fn summary_ends_after(&self, at: usize) -> bool {
-        let last = || memmem::rfind(self.text.as_bytes(), b"</summary>");
-        self.last_summary_end.get_or_init(last).is_some_and(|last| last > at)
     }
 
     /// Tells whether a tag may begin before a place; asked about places in their order.
@@ -228,7 +234,7 @@ impl<'a> Scan<'a> {
 
     /// A line that begins inside a hidden comment.
     fn hidden_line(&mut self, raw: &str, start: usize, end: usize) {
-        match raw.find("-->") {
+        match memmem::find(raw.as_bytes(), b"-->") {
             Some(close) => {
                 self.page.hidden.push_str(&raw[..close]);
                 self.page.hidden.push('\n');
@@ -267,11 +273,11 @@ impl<'a> Scan<'a> {
             }
             return self.end_line(line.from, quote);
         }
-        let spans = if text.contains('`') { code_spans(text) } else { Vec::new() };
+        let spans = code_spans(text);
         let mut spans = spans.iter().peekable();
-        let last_close = text.rfind('>').unwrap_or(0);
+        let last_close = memrchr(b'>', text.as_bytes()).unwrap_or(0);
         let (mut done, mut at) = (0, 0);
-        while let Some(found) = text[at..].find('<') {
+        while let Some(found) = memchr(b'<', &text.as_bytes()[at..]) {
             let open = at + found;
             while spans.next_if(|(_, to)| *to <= open).is_some() {}
             if let Some((_, to)) = spans.peek().filter(|(from, _)| *from <= open) {
@@ -279,7 +285,7 @@ impl<'a> Scan<'a> {
                 continue;
             }
             let rest = &text[open..];
-            if rest.starts_with("<!--") && self.comment_ends_after(start + open + 4) {
+            if rest.starts_with("<!--") && self.comment_end.stands_after(self.text, start + open + 4) {
                 self.put(&text[done..open]);
                 self.page.joined |= self.page.flat.len() > line.from;
                 line.tagged = true;
@@ -293,7 +299,7 @@ impl<'a> Scan<'a> {
                 tag_at(rest).filter(|(tag, _)| last_close > open && self.fits(*tag, start + open))
             {
                 self.put(&text[done..open]);
-                at = open + rest[name..].find('>').map_or(rest.len(), |n| name + n + 1);
+                at = open + memchr(b'>', &rest.as_bytes()[name..]).map_or(rest.len(), |n| name + n + 1);
                 done = at;
                 self.flush(&mut line);
                 self.tag(tag, quote);
@@ -308,7 +314,7 @@ impl<'a> Scan<'a> {
 
     /// Keeps a hidden comment; returns where it closes, or nothing when it goes on.
     fn comment(&mut self, inner: &str) -> Option<usize> {
-        let close = inner.find("-->");
+        let close = memmem::find(inner.as_bytes(), b"-->");
         self.page.hidden.push_str(&inner[..close.unwrap_or(inner.len())]);
         self.page.hidden.push('\n');
         self.in_comment = close.is_none();
@@ -316,9 +322,9 @@ impl<'a> Scan<'a> {
     }
 
     /// Tells whether a tag means something where it stands; anything else stays text.
-    fn fits(&self, tag: Tag, at: usize) -> bool {
+    fn fits(&mut self, tag: Tag, at: usize) -> bool {
         match tag {
-            Tag::Summary => self.summary.is_none() && self.summary_ends_after(at),
+            Tag::Summary => self.summary.is_none() && self.summary_end.stands_after(self.text, at),
             Tag::SummaryEnd => self.summary.is_some(),
             Tag::Details | Tag::DetailsEnd | Tag::Quote | Tag::QuoteEnd => true,
         }
