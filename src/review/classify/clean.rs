@@ -4,6 +4,22 @@ use std::borrow::Cow;
 
 use memchr::memchr;
 
+/// Returns where the line ends that begins at a place. Short lines are told by eight bytes at once, for which a search
+/// would take longer to begin.
+pub(super) fn line_end(text: &str, start: usize) -> usize {
+    const EACH: u64 = 0x0101_0101_0101_0101;
+    let rest = text.as_bytes().get(start..).unwrap_or_default();
+    if let Some(row) = rest.first_chunk() {
+        // A line end becomes the lowest byte that is zero, and that borrows.
+        let row = u64::from_le_bytes(*row) ^ (EACH * u64::from(b'\n'));
+        let ends = row.wrapping_sub(EACH) & !row & (0x80 * EACH);
+        if ends != 0 {
+            return start + ends.trailing_zeros() as usize / 8;
+        }
+    }
+    memchr(b'\n', rest).map_or(text.len(), |n| start + n)
+}
+
 /// Tells whether a character is invisible or steers the direction or the terminal.
 fn is_hidden(c: char) -> bool {
     matches!(c,
@@ -91,39 +107,52 @@ pub(super) fn code_spans(text: &str) -> Vec<(usize, usize)> {
     if runs.len() < 2 {
         return Vec::new();
     }
-    let mut next = vec![None; runs.len()];
+    // For each run the next one of its length; none is told by itself.
+    let mut next: Vec<u32> = (0..runs.len() as u32).collect();
     // Runs are short; the few long ones share a map.
     let mut last = [None; 16];
     let mut long = std::collections::HashMap::new();
-    for (i, (_, len, _)) in runs.iter().enumerate().rev() {
-        next[i] = match last.get_mut(*len) {
+    for (i, run) in (0..runs.len() as u32).zip(&runs).rev() {
+        let close = match last.get_mut(run.len as usize) {
             Some(last) => last.replace(i),
-            None => long.insert(*len, i),
+            None => long.insert(run.len, i),
         };
+        next[i as usize] = close.unwrap_or(i);
     }
     let mut spans = Vec::new();
     let mut i = 0;
-    while i < runs.len() {
-        let (at, len, escaped) = runs[i];
-        match next[i] {
-            Some(close) if !escaped => {
-                spans.push((at + len, runs[close].0));
-                i = close + 1;
-            }
-            _ => i += 1,
+    while let Some(run) = runs.get(i) {
+        let close = next[i] as usize;
+        if close == i || run.is_escaped(text) {
+            i += 1;
+        } else {
+            spans.push(((run.at + run.len) as usize, runs[close].at as usize));
+            i = close + 1;
         }
     }
     spans
 }
 
-fn backtick_runs(text: &str) -> Vec<(usize, usize, bool)> {
+/// Backticks in a row.
+struct Ticks {
+    at: u32,
+    len: u32,
+}
+
+impl Ticks {
+    fn is_escaped(&self, text: &str) -> bool {
+        self.at > 0 && text.as_bytes().get(self.at as usize - 1) == Some(&b'\\')
+    }
+}
+
+fn backtick_runs(text: &str) -> Vec<Ticks> {
     let bytes = text.as_bytes();
     let mut runs = Vec::new();
     let mut at = 0;
     while let Some(found) = memchr(b'`', &bytes[at..]) {
         let start = at + found;
         let len = bytes[start..].iter().take_while(|b| **b == b'`').count();
-        runs.push((start, len, start > 0 && bytes[start - 1] == b'\\'));
+        runs.push(Ticks { at: start as u32, len: len as u32 });
         at = start + len;
     }
     runs

@@ -3,7 +3,7 @@
 
 use memchr::{memchr, memchr_iter, memmem, memrchr};
 
-use super::clean::code_spans;
+use super::clean::{code_spans, line_end};
 use super::sieve::Runs;
 
 /// No block: the body itself.
@@ -60,10 +60,9 @@ impl Page {
     pub(super) fn read(text: &str) -> Self {
         let mut scan = Scan::new(text);
         let mut at = 0;
-        for end in memchr_iter(b'\n', text.as_bytes()).chain([text.len()]) {
-            if at < text.len() {
-                scan.line(at, end);
-            }
+        while at < text.len() {
+            let end = line_end(text, at);
+            scan.line(at, end);
             at = end + 1;
         }
         scan.page
@@ -157,7 +156,8 @@ struct Scan<'a> {
 impl<'a> Scan<'a> {
     fn new(text: &'a str) -> Self {
         let mut page = Page { flat: String::with_capacity(text.len()), ..Page::default() };
-        page.lines.reserve(text.len() / 40);
+        // Most texts have as many lines as line ends; a large list is not moved over and over then.
+        page.lines.reserve(memchr_iter(b'\n', text.as_bytes()).count() + 1);
         page.blocks.push(Block { closed: true, ..Block::default() });
         let next_tag = memchr(b'<', text.as_bytes()).unwrap_or(usize::MAX);
         Self {

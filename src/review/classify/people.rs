@@ -1,5 +1,6 @@
 //! Comments of people: every label at the start of a line begins a claim of its own; what has no label asks as well where it stands in the diff.
 
+use super::clean::line_end;
 use super::level::{Author, Level};
 use super::words::{Quotes, Words};
 use crate::review::severity::Severity;
@@ -31,20 +32,23 @@ fn labelled(author: &Author<'_>, masked: &str) -> Vec<Claim> {
     let mut out: Vec<Claim> = Vec::new();
     let mut at = 0;
     // The forge shows a line end as one, so that every line may begin with a label.
-    for line in masked.split_inclusive('\n') {
-        let text = line.trim_end_matches('\n');
+    while at < masked.len() {
+        let end = line_end(masked, at);
+        let text = &masked[at..end];
         if out.len() == MOST && out.last().is_some_and(is_worst) {
             break;
         }
-        let level = (!text.starts_with('|')).then(|| author.label(at, text)).flatten();
-        if out.len() == MOST {
+        let full = out.len() == MOST;
+        let now = out.last().filter(|_| full).and_then(severity);
+        let level = (!text.starts_with('|')).then(|| author.label(at, text, now)).flatten();
+        if full {
             if let Some((last, level)) = out.last_mut().zip(level) {
                 raise_to(last, level);
             }
         } else if level.is_some() || (out.is_empty() && !text.trim_ascii().is_empty()) {
             out.push(Claim { start: at, end: at, level });
         }
-        at += line.len();
+        at = end + 1;
     }
     for i in 0..out.len() {
         out[i].end = out.get(i + 1).map_or(masked.len(), |next| next.start);
@@ -52,13 +56,17 @@ fn labelled(author: &Author<'_>, masked: &str) -> Vec<Claim> {
     out
 }
 
+fn severity(claim: &Claim) -> Option<Severity> {
+    claim.level.as_ref().and_then(|level| level.severity)
+}
+
 fn is_worst(claim: &Claim) -> bool {
-    claim.level.as_ref().is_some_and(|level| level.severity == Some(Severity::P1))
+    severity(claim) == Some(Severity::P1)
 }
 
 /// Raises a claim to a level, if that is worse than its own. Its label still ends where it did.
 fn raise_to(claim: &mut Claim, level: Level) {
-    if claim.level.as_ref().and_then(|l| l.severity).is_none_or(|now| level.severity.is_some_and(|new| new < now)) {
+    if severity(claim).is_none_or(|now| level.severity.is_some_and(|new| new < now)) {
         let label = claim.level.take().and_then(|l| l.at);
         claim.level = Some(Level { at: label, ..level });
     }

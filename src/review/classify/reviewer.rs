@@ -113,8 +113,8 @@ impl Marker {
     /// Returns the native level of a match, lower case.
     pub(super) fn native(&self, found: &Captures<'_>) -> String {
         let group = ["level", "level2"].iter().find_map(|name| found.name(name));
-        let level = group.map_or_else(|| self.level.clone().unwrap_or_default(), |m| m.as_str().to_owned());
-        level.trim().to_lowercase()
+        let level = group.map_or_else(|| self.level.as_deref().unwrap_or_default(), |m| m.as_str()).trim();
+        if level.is_ascii() { level.to_ascii_lowercase() } else { level.to_lowercase() }
     }
 }
 

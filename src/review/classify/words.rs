@@ -60,7 +60,7 @@ impl<'a> Words<'a> {
 
     /// Tells whether a line is noise or a footer.
     pub(super) fn is_noise(&self, index: usize, line: &Line) -> bool {
-        self.is_noise_block(line.block) || self.dropped.binary_search(&index).is_ok()
+        self.is_noise_block(line.block) || (!self.dropped.is_empty() && self.dropped.binary_search(&index).is_ok())
     }
 
     /// Tells whether a block is noise.
@@ -108,9 +108,16 @@ impl<'a> Words<'a> {
         lines.iter().enumerate().map(move |(n, line)| (from + n, line))
     }
 
+    /// Returns how much room the lines in a range take on the page.
+    fn room(&self, from: usize, to: usize) -> usize {
+        let lines = self.page.lines.get(from..to.max(from)).unwrap_or_default();
+        lines.first().zip(lines.last()).map_or(0, |(first, last)| (last.end + 1 - first.start) as usize)
+    }
+
     /// Returns the readable text of the lines in a range, code fenced, noise left out.
     pub(super) fn brief(&self, head: &str, from: usize, to: usize) -> String {
-        let mut out = String::from(head);
+        let mut out = String::with_capacity(head.len() + self.room(from, to) + 8);
+        out.push_str(head);
         let mut in_code = false;
         for (index, line) in self.between(from, to) {
             if self.is_noise(index, line) {
@@ -136,7 +143,7 @@ impl<'a> Words<'a> {
 
     /// Returns the hash of what the lines in a range mean: no footers, no check marks, no time stamps, no spacing.
     pub(super) fn hash(&self, head: &str, from: usize, to: usize) -> String {
-        let mut meant = Vec::with_capacity(self.page.flat.len().min(80 * to.saturating_sub(from)) + head.len());
+        let mut meant = Vec::with_capacity(head.len() + self.room(from, to));
         meant.extend_from_slice(head.trim().as_bytes());
         for (index, line) in self.between(from, to) {
             let text = self.page.text(line).trim();
