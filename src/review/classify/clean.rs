@@ -1,6 +1,7 @@
 //! Text as people see it: what is invisible, and what only the renderer reads, is taken out. Decides nothing about meaning.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 use memchr::memchr;
 
@@ -101,61 +102,59 @@ fn without_comments(text: &str) -> String {
     out
 }
 
-/// Spans of inline code in one paragraph, as byte ranges of their content. Linear in the text.
-pub(super) fn code_spans(text: &str) -> Vec<(usize, usize)> {
-    let runs = backtick_runs(text);
-    if runs.len() < 2 {
-        return Vec::new();
+/// Spans of inline code in one paragraph, as byte ranges of their content. Linear in the text, and in need of no room.
+pub(super) fn code_spans(text: &str) -> CodeSpans<'_> {
+    CodeSpans { bytes: text.as_bytes(), at: 0, last: None }
+}
+
+/// The spans of inline code that are left in a paragraph.
+pub(super) struct CodeSpans<'t> {
+    bytes: &'t [u8],
+    at: usize,
+    /// Where the last row of each length begins; known once a row was without its like.
+    last: Option<BTreeMap<usize, usize>>,
+}
+
+impl CodeSpans<'_> {
+    /// Returns the next row of backticks as its start and its end.
+    fn row(&self, from: usize) -> Option<(usize, usize)> {
+        let rest = self.bytes.get(from..)?;
+        let found = memchr(b'`', rest)?;
+        let len = rest[found..].iter().take_while(|b| **b == b'`').count();
+        Some((from + found, from + found + len))
     }
-    // For each run the next one of its length; none is told by itself.
-    let mut next: Vec<u32> = (0..runs.len() as u32).collect();
-    // Runs are short; the few long ones share a map.
-    let mut last = [None; 16];
-    let mut long = std::collections::HashMap::new();
-    for (i, run) in (0..runs.len() as u32).zip(&runs).rev() {
-        let close = match last.get_mut(run.len as usize) {
-            Some(last) => last.replace(i),
-            None => long.insert(run.len, i),
-        };
-        next[i as usize] = close.unwrap_or(i);
+
+    fn rows(&self, from: usize) -> impl Iterator<Item = (usize, usize)> {
+        std::iter::successors(self.row(from), |(_, end)| self.row(*end))
     }
-    let mut spans = Vec::new();
-    let mut i = 0;
-    while let Some(run) = runs.get(i) {
-        let close = next[i] as usize;
-        if close == i || run.is_escaped(text) {
-            i += 1;
-        } else {
-            spans.push(((run.at + run.len) as usize, runs[close].at as usize));
-            i = close + 1;
+
+    /// Returns the first row of a length. Looking for it in vain happens once, so that all looking is linear.
+    fn close(&mut self, from: usize, len: usize) -> Option<(usize, usize)> {
+        if self.last.as_ref().is_some_and(|last| last.get(&len).is_none_or(|at| *at < from)) {
+            return None;
+        }
+        let found = self.rows(from).find(|(start, end)| end - start == len);
+        if found.is_none() {
+            self.last = Some(self.rows(from).map(|(start, end)| (end - start, start)).collect());
+        }
+        found
+    }
+}
+
+impl Iterator for CodeSpans<'_> {
+    type Item = (usize, usize);
+
+    fn next(&mut self) -> Option<(usize, usize)> {
+        loop {
+            let (start, end) = self.row(self.at)?;
+            self.at = end;
+            let escaped = start > 0 && self.bytes.get(start - 1) == Some(&b'\\');
+            if !escaped && let Some(close) = self.close(end, end - start) {
+                self.at = close.1;
+                return Some((end, close.0));
+            }
         }
     }
-    spans
-}
-
-/// Backticks in a row.
-struct Ticks {
-    at: u32,
-    len: u32,
-}
-
-impl Ticks {
-    fn is_escaped(&self, text: &str) -> bool {
-        self.at > 0 && text.as_bytes().get(self.at as usize - 1) == Some(&b'\\')
-    }
-}
-
-fn backtick_runs(text: &str) -> Vec<Ticks> {
-    let bytes = text.as_bytes();
-    let mut runs = Vec::new();
-    let mut at = 0;
-    while let Some(found) = memchr(b'`', &bytes[at..]) {
-        let start = at + found;
-        let len = bytes[start..].iter().take_while(|b| **b == b'`').count();
-        runs.push(Ticks { at: start as u32, len: len as u32 });
-        at = start + len;
-    }
-    runs
 }
 
 /// Returns the text with the content of inline code replaced, byte for byte, by a character that no rule means.

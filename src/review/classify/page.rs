@@ -1,6 +1,8 @@
 //! A body taken apart, once and in linear time: lines with their quote depth, code, hidden comments, and the `<details>`
 //! they stand in. It decides what is whose words, never what they mean.
 
+use std::cell::Cell;
+
 use memchr::{memchr, memchr_iter, memmem, memrchr};
 
 use super::clean::{code_spans, line_end};
@@ -39,7 +41,7 @@ pub(super) struct Line {
 }
 
 /// A body taken apart.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Page {
     /// Text of all lines.
     pub(super) flat: String,
@@ -53,6 +55,27 @@ pub(super) struct Page {
     pub(super) has_code: bool,
     /// True where words stand together that the body holds apart.
     joined: bool,
+}
+
+/// Rooms of pages, for the page after: most bodies fit into the room of the one before.
+type Room = (String, Vec<Line>);
+
+/// A room for more than this is given back to the system.
+const ROOM: usize = 1 << 20;
+
+thread_local! {
+    static SPARE: Cell<Room> = const { Cell::new((String::new(), Vec::new())) };
+}
+
+impl Drop for Page {
+    fn drop(&mut self) {
+        let (mut flat, mut lines) = (std::mem::take(&mut self.flat), std::mem::take(&mut self.lines));
+        if flat.capacity() <= ROOM && lines.capacity() <= ROOM / 16 {
+            flat.clear();
+            lines.clear();
+            SPARE.set((flat, lines));
+        }
+    }
 }
 
 impl Page {
@@ -155,7 +178,9 @@ struct Scan<'a> {
 
 impl<'a> Scan<'a> {
     fn new(text: &'a str) -> Self {
-        let mut page = Page { flat: String::with_capacity(text.len()), ..Page::default() };
+        let (flat, lines) = SPARE.take();
+        let mut page = Page { joined: false, flat, lines, blocks: Vec::new(), hidden: String::new(), has_code: false };
+        page.flat.reserve(text.len() + 1);
         // Most texts have as many lines as line ends; a large list is not moved over and over then.
         page.lines.reserve(memchr_iter(b'\n', text.as_bytes()).count() + 1);
         page.blocks.push(Block { closed: true, ..Block::default() });
@@ -273,8 +298,7 @@ impl<'a> Scan<'a> {
             }
             return self.end_line(line.from, quote);
         }
-        let spans = code_spans(text);
-        let mut spans = spans.iter().peekable();
+        let mut spans = code_spans(text).peekable();
         let last_close = memrchr(b'>', text.as_bytes()).unwrap_or(0);
         let (mut done, mut at) = (0, 0);
         while let Some(found) = memchr(b'<', &text.as_bytes()[at..]) {

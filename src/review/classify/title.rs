@@ -269,8 +269,7 @@ fn link(rest: &str) -> Option<(&str, usize)> {
 
 /// Returns the first sentence. A mark inside code, or after an abbreviation, ends none.
 fn first_sentence(text: &str) -> &str {
-    let spans = code_spans(text);
-    let mut spans = spans.iter().peekable();
+    let mut spans = code_spans(text).peekable();
     for (at, c) in text.char_indices() {
         while spans.next_if(|(_, to)| *to <= at).is_some() {}
         if spans.peek().is_some_and(|(from, _)| *from <= at) {
