@@ -1,6 +1,25 @@
 //! Text as people see it: what is invisible, and what only the renderer reads, is taken out. Decides nothing about meaning.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use memchr::memchr;
+
+/// Returns where the line ends that begins at a place. Short lines are told by eight bytes at once, for which a search
+/// would take longer to begin.
+pub(super) fn line_end(text: &str, start: usize) -> usize {
+    const EACH: u64 = 0x0101_0101_0101_0101;
+    let rest = text.as_bytes().get(start..).unwrap_or_default();
+    if let Some(row) = rest.first_chunk() {
+        // A line end becomes the lowest byte that is zero, and that borrows.
+        let row = u64::from_le_bytes(*row) ^ (EACH * u64::from(b'\n'));
+        let ends = row.wrapping_sub(EACH) & !row & (0x80 * EACH);
+        if ends != 0 {
+            return start + ends.trailing_zeros() as usize / 8;
+        }
+    }
+    memchr(b'\n', rest).map_or(text.len(), |n| start + n)
+}
 
 /// Tells whether a character is invisible or steers the direction or the terminal.
 fn is_hidden(c: char) -> bool {
@@ -19,15 +38,24 @@ fn is_plain_byte(byte: u8) -> bool {
     }
 }
 
+/// Returns where the first byte stands that is not plain. Looks at a row of bytes without a branch, which the compiler
+/// makes a few wide steps.
+fn first_not_plain(bytes: &[u8]) -> Option<usize> {
+    const ROW: usize = 32;
+    let rows = bytes.chunks(ROW).position(|row| row.iter().fold(false, |odd, byte| odd | !is_plain_byte(*byte)))?;
+    let near = bytes.get(rows * ROW..)?;
+    near.iter().position(|byte| !is_plain_byte(*byte)).map(|n| rows * ROW + n)
+}
+
 /// Returns a body with invisible characters and variation selectors removed, no-break spaces as spaces, and LF line ends.
 pub(super) fn visible(body: &str) -> Cow<'_, str> {
-    if body.bytes().all(is_plain_byte) {
+    if first_not_plain(body.as_bytes()).is_none() {
         return Cow::Borrowed(body);
     }
     let mut out = String::with_capacity(body.len());
     let mut rest = body;
     while !rest.is_empty() {
-        let plain = rest.bytes().position(|b| !is_plain_byte(b)).unwrap_or(rest.len());
+        let plain = first_not_plain(rest.as_bytes()).unwrap_or(rest.len());
         out.push_str(&rest[..plain]);
         rest = &rest[plain..];
         let mut chars = rest.chars();
@@ -74,48 +102,59 @@ fn without_comments(text: &str) -> String {
     out
 }
 
-/// Spans of inline code in one paragraph, as byte ranges of their content. Linear in the text.
-pub(super) fn code_spans(text: &str) -> Vec<(usize, usize)> {
-    let runs = backtick_runs(text);
-    if runs.len() < 2 {
-        return Vec::new();
-    }
-    let mut next = vec![None; runs.len()];
-    // Runs are short; the few long ones share a map.
-    let mut last = [None; 16];
-    let mut long = std::collections::HashMap::new();
-    for (i, (_, len, _)) in runs.iter().enumerate().rev() {
-        next[i] = match last.get_mut(*len) {
-            Some(last) => last.replace(i),
-            None => long.insert(*len, i),
-        };
-    }
-    let mut spans = Vec::new();
-    let mut i = 0;
-    while i < runs.len() {
-        let (at, len, escaped) = runs[i];
-        match next[i] {
-            Some(close) if !escaped => {
-                spans.push((at + len, runs[close].0));
-                i = close + 1;
-            }
-            _ => i += 1,
-        }
-    }
-    spans
+/// Spans of inline code in one paragraph, as byte ranges of their content. Linear in the text, and in need of no room.
+pub(super) fn code_spans(text: &str) -> CodeSpans<'_> {
+    CodeSpans { bytes: text.as_bytes(), at: 0, last: None }
 }
 
-fn backtick_runs(text: &str) -> Vec<(usize, usize, bool)> {
-    let bytes = text.as_bytes();
-    let mut runs = Vec::new();
-    let mut at = 0;
-    while let Some(found) = bytes[at..].iter().position(|b| *b == b'`') {
-        let start = at + found;
-        let len = bytes[start..].iter().take_while(|b| **b == b'`').count();
-        runs.push((start, len, start > 0 && bytes[start - 1] == b'\\'));
-        at = start + len;
+/// The spans of inline code that are left in a paragraph.
+pub(super) struct CodeSpans<'t> {
+    bytes: &'t [u8],
+    at: usize,
+    /// Where the last row of each length begins; known once a row was without its like.
+    last: Option<BTreeMap<usize, usize>>,
+}
+
+impl CodeSpans<'_> {
+    /// Returns the next row of backticks as its start and its end.
+    fn row(&self, from: usize) -> Option<(usize, usize)> {
+        let rest = self.bytes.get(from..)?;
+        let found = memchr(b'`', rest)?;
+        let len = rest[found..].iter().take_while(|b| **b == b'`').count();
+        Some((from + found, from + found + len))
     }
-    runs
+
+    fn rows(&self, from: usize) -> impl Iterator<Item = (usize, usize)> {
+        std::iter::successors(self.row(from), |(_, end)| self.row(*end))
+    }
+
+    /// Returns the first row of a length. Looking for it in vain happens once, so that all looking is linear.
+    fn close(&mut self, from: usize, len: usize) -> Option<(usize, usize)> {
+        if self.last.as_ref().is_some_and(|last| last.get(&len).is_none_or(|at| *at < from)) {
+            return None;
+        }
+        let found = self.rows(from).find(|(start, end)| end - start == len);
+        if found.is_none() {
+            self.last = Some(self.rows(from).map(|(start, end)| (end - start, start)).collect());
+        }
+        found
+    }
+}
+
+impl Iterator for CodeSpans<'_> {
+    type Item = (usize, usize);
+
+    fn next(&mut self) -> Option<(usize, usize)> {
+        loop {
+            let (start, end) = self.row(self.at)?;
+            self.at = end;
+            let escaped = start > 0 && self.bytes.get(start - 1) == Some(&b'\\');
+            if !escaped && let Some(close) = self.close(end, end - start) {
+                self.at = close.1;
+                return Some((end, close.0));
+            }
+        }
+    }
 }
 
 /// Returns the text with the content of inline code replaced, byte for byte, by a character that no rule means.

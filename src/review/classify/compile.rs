@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::sync::Arc;
 
-use super::pattern::{BadPattern, Pattern};
-use super::reviewer::{Reviewer, bad, regex};
+use super::pattern::{AskedOf, BadPattern, Pattern};
+use super::reviewer::{Reviewer, Shared, bad, regex};
 use super::rules::{ReviewerOverride, RuleFile, UserRule};
+use super::sieve::Runs;
 use crate::review::comment::AccountKind;
 use crate::review::ids::Login;
 use crate::review::severity::Severity;
@@ -56,20 +57,22 @@ impl Rules {
         overrides: &BTreeMap<String, ReviewerOverride>,
     ) -> Result<Self, BadRule> {
         let general_file = files.iter().find(|f| f.name == "general").cloned().unwrap_or_default();
-        let words = RuleFile { levels: general_file.levels.clone(), ..RuleFile::default() };
+        let shared = Shared::of(&general_file)?;
+        let (noise, footer) = (Vec::new(), Vec::new());
+        let general_file = RuleFile { noise, footer, ..general_file };
         let mut rules = Self {
             reviewers: Vec::new(),
             by_login: Arc::default(),
-            general: Reviewer::compile(&general_file, &RuleFile::default())?,
-            people: Reviewer::compile(&RuleFile::default(), &RuleFile::default())?,
+            general: Reviewer::compile(&general_file, &shared)?,
+            people: Reviewer::compile(&RuleFile::default(), &Shared::default())?,
             user: Arc::default(),
         };
         let mut by_login = HashMap::new();
         for file in files {
             match file.name.as_str() {
                 "general" => {}
-                "people" => rules.people = Reviewer::compile(file, &words)?,
-                _ => rules.add(Reviewer::compile(file, &general_file)?, &mut by_login)?,
+                "people" => rules.people = Reviewer::compile(file, &shared.levels())?,
+                _ => rules.add(Reviewer::compile(file, &shared)?, &mut by_login)?,
             }
         }
         rules.by_login = Arc::new(by_login);
@@ -136,10 +139,16 @@ impl Rules {
     /// Returns the patterns that fit a text of a body although what the body holds rules them out: there must be none.
     #[cfg(test)]
     pub(crate) fn ruled_out_wrongly(&self, body: &str) -> Vec<String> {
-        let page = super::page::Page::read(body);
-        let runs = super::sieve::Runs::of(page.texts());
+        let text = super::clean::visible(body);
+        let page = super::page::Page::read(&text);
+        let runs = page.runs(&text);
         let all = self.reviewers.iter().chain([&self.general, &self.people]).flat_map(Reviewer::patterns);
-        let wrong = |p: &&Pattern| !p.may_fit(&runs) && page.texts().any(|text| p.is_match(text));
+        let texts = || page.texts().chain([body]);
+        let by_words = |p: &Pattern| !p.may_fit(&runs) && texts().any(|text| p.is_match(text));
+        let lines = || texts().flat_map(str::lines).chain(texts());
+        let late = |p: &Pattern, text| p.find(text).is_some_and(|m| p.begin(text).is_none_or(|at| at > m.start()));
+        let by_start = |p: &Pattern| lines().any(|text| late(p, text));
+        let wrong = |p: &&Pattern| by_words(p) || by_start(p);
         all.filter(wrong).map(|p| p.source().to_owned()).collect()
     }
 
@@ -151,7 +160,19 @@ impl Rules {
     /// Returns the reviewer behind an account: by exact login of a bot account, else by a mark in the body where the
     /// reviewer is known to speak through such accounts.
     pub fn reviewer_of(&self, login: &Login, kind: AccountKind, body: &str) -> Option<&Reviewer> {
-        let by_body = |r: &&Reviewer| r.body.as_ref().is_some_and(|set| set.is_match(body));
+        self.reviewer_behind(login, kind, body, None)
+    }
+
+    /// Returns the same, with what the body holds where that is known: it rules most marks out.
+    pub(super) fn reviewer_behind(
+        &self,
+        login: &Login,
+        kind: AccountKind,
+        body: &str,
+        runs: Option<&Runs>,
+    ) -> Option<&Reviewer> {
+        let may = |set: &&Pattern| runs.is_none_or(|runs| set.may_fit(runs));
+        let by_body = |r: &&Reviewer| r.body.as_ref().filter(may).is_some_and(|set| set.is_match(body));
         let carried = |r: &&Reviewer| kind == AccountKind::Bot && r.carriers.contains(login);
         if let Some(reviewer) = self.reviewers.iter().filter(carried).find(by_body) {
             return Some(reviewer);
@@ -168,7 +189,7 @@ impl Rules {
 fn user_rule(n: usize, rule: &UserRule) -> Result<CompiledUser, BadRule> {
     let name = format!("severity.rule {n}");
     let author = rule.author.clone().filter(|a| a != "*");
-    let pattern = regex("config", &name, &rule.pattern)?;
+    let pattern = regex("config", &name, &rule.pattern, AskedOf::Lines)?;
     pattern.check().map_err(|BadPattern(why)| bad("config", &name, &why))?;
     Ok(CompiledUser { author: author.map(|a| a.to_lowercase()), name, pattern, level: rule.level })
 }

@@ -12,7 +12,6 @@ use super::page::Page;
 use super::pattern::Pattern;
 use super::reviewer::Sifted;
 use super::sections::{self, Item};
-use super::sieve::Runs;
 use super::signals::{self, Said};
 use super::words::{Quotes, Region, Words};
 use super::{Classified, CommentInput, Found, Kind, ReplyVerdict, Signal, clean, people, title};
@@ -27,14 +26,15 @@ pub fn classify(rules: &Rules, input: &CommentInput<'_>) -> Classified {
     if input.review_state == Some(ReviewState::Pending) {
         return bare(Kind::Noise);
     }
-    let page = Page::read(input.body);
-    let known = rules.reviewer_of(input.login, input.account, input.body);
+    let text = clean::visible(input.body);
+    let page = Page::read(&text);
+    let runs = page.runs(&text);
+    let known = rules.reviewer_behind(input.login, input.account, input.body, Some(&runs));
     let (own, then) = match (known, input.account) {
         (Some(reviewer), _) => (reviewer, Some(&rules.general)),
         (None, AccountKind::Bot) => (&rules.general, None),
         (None, AccountKind::Person) => (&rules.people, Some(&rules.general)),
     };
-    let runs = Runs::of(page.texts());
     let (own, then) = (Sifted::new(own, Some(&runs)), then.map(|then| Sifted::new(then, Some(&runs))));
     let author = Author { rules, login: input.login, own: &own, then: then.as_ref() };
     let mut words = Words::new(&page, &own);

@@ -95,16 +95,22 @@ impl<'a> Author<'a> {
         })
     }
 
-    /// Decides by the label at the start of one line, as in [`Self::decide`], but only by labels.
-    pub(super) fn label(&self, at: usize, line: &str) -> Option<Level> {
+    /// Decides by the label at the start of one line, as in [`Self::decide`], but only by labels; a label that is no worse
+    /// than what is known already may be left out.
+    pub(super) fn label(&self, at: usize, line: &str, known: Option<Severity>) -> Option<Level> {
         if let Some(level) = self.by_user(at, line) {
             return Some(level);
         }
         if !may_be_label(line) {
             return None;
         }
-        let head = Head::new(at, head(line, LABEL_WINDOW));
-        self.files().find_map(|file| file.labels().find_map(|marker| self.level(file, marker, head.hit(marker)?)))
+        let head = &Head::new(at, head(line, LABEL_WINDOW));
+        let hits = self.files().flat_map(|file| file.labels().filter_map(move |m| Some((file, m, head.hit(m)?))));
+        let mut graded =
+            hits.filter_map(|(file, marker, hit)| Some((self.grade(file, marker, &hit)?, file, marker, hit)));
+        let (grade, file, marker, hit) = graded.next()?;
+        let worse = known.is_none_or(|known| grade.severity.is_some_and(|new| new < known));
+        worse.then(|| self.level_of(grade, file, marker, hit))
     }
 
     /// Returns sentences that say outright how bad it is.
@@ -119,8 +125,7 @@ impl<'a> Author<'a> {
                     if marker.unless.as_ref().is_some_and(|u| u.is_match(sentence)) {
                         continue;
                     }
-                    let hit =
-                        Hit { native: marker.native(&found), text: all.as_str().to_owned(), at: Some(all.range()) };
+                    let hit = Hit { native: marker.native(&found), text: all.as_str(), at: Some(all.range()) };
                     out.extend(self.level(file, marker, hit));
                 }
             }
@@ -151,24 +156,35 @@ impl<'a> Author<'a> {
         })
     }
 
-    fn level(&self, file: &Reviewer, marker: &Marker, hit: Hit) -> Option<Level> {
+    fn level(&self, file: &Reviewer, marker: &Marker, hit: Hit<'_>) -> Option<Level> {
+        Some(self.level_of(self.grade(file, marker, &hit)?, file, marker, hit))
+    }
+
+    /// Grades what a marker says; `None` where it was no marker after all.
+    fn grade(&self, file: &Reviewer, marker: &Marker, hit: &Hit<'_>) -> Option<Grade> {
         let known = self.own.levels.get(&hit.native).or_else(|| file.levels.get(&hit.native)).copied();
         if known.is_none() && marker.known_only {
             return None;
         }
-        if marker.plain {
-            return Some(Level { at: hit.at, ..self.assumed() });
-        }
         let (severity, decided_by) = match (marker.asks, known) {
+            _ if marker.plain => (self.assumed().severity, DecidedBy::Assumed),
             (false, _) => (None, DecidedBy::Tagged),
             (true, Some(severity)) => (Some(severity), DecidedBy::Tagged),
             (true, None) => (Some(Severity::P2), DecidedBy::UnknownTag),
         };
+        Some(Grade { severity, decided_by })
+    }
+
+    fn level_of(&self, grade: Grade, file: &Reviewer, marker: &Marker, hit: Hit<'_>) -> Level {
+        let Grade { severity, decided_by } = grade;
+        if marker.plain {
+            return Level { at: hit.at, ..self.assumed() };
+        }
         let question = self.own.questions.contains(&hit.native) || file.questions.contains(&hit.native);
         let matched = hit.text.trim().replace('\u{1}', "…");
         let rule = RuleRef { file: format!("{}.toml", file.name), name: marker.name.clone(), matched };
         let native = Some(hit.native).filter(|n| !n.is_empty());
-        Some(Level { severity, decided_by, rule: Some(rule), native, question, at: hit.at })
+        Level { severity, decided_by, rule: Some(rule), native, question, at: hit.at }
     }
 
     /// Decides by a native level that stands outside the text, such as a section's.
@@ -192,10 +208,16 @@ impl<'a> Author<'a> {
     }
 }
 
+/// How bad a marker says it is.
+struct Grade {
+    severity: Option<Severity>,
+    decided_by: DecidedBy,
+}
+
 /// A marker that matched.
-struct Hit {
+struct Hit<'t> {
     native: String,
-    text: String,
+    text: &'t str,
     at: Option<Range<usize>>,
 }
 
@@ -221,7 +243,7 @@ impl<'t> Head<'t> {
         self.text.get(self.label..).unwrap_or_default()
     }
 
-    fn hit(&self, marker: &Marker) -> Option<Hit> {
+    fn hit(&self, marker: &Marker) -> Option<Hit<'_>> {
         let (text, skipped) = match marker.place {
             MarkerPlace::Label => (self.label(), self.label),
             MarkerPlace::Head | MarkerPlace::Line | MarkerPlace::Last | MarkerPlace::Comment => (&*self.text, 0),
@@ -231,14 +253,14 @@ impl<'t> Head<'t> {
         let all = found.get(0)?;
         let back = |offset: usize| self.map.as_ref().map_or(offset, |m| m.get(offset).copied().unwrap_or(self.len));
         let at = self.at + back(skipped + all.start())..self.at + back(skipped + all.end());
-        Some(Hit { native: marker.native(&found), text: all.as_str().to_owned(), at: Some(at) })
+        Some(Hit { native: marker.native(&found), text: all.as_str(), at: Some(at) })
     }
 }
 
-fn anywhere(marker: &Marker, text: &str) -> Option<Hit> {
+fn anywhere<'t>(marker: &Marker, text: &'t str) -> Option<Hit<'t>> {
     let found = captures(&marker.pattern, marker.unless.as_ref(), text)?;
     let all = found.get(0)?;
-    Some(Hit { native: marker.native(&found), text: all.as_str().to_owned(), at: Some(all.range()) })
+    Some(Hit { native: marker.native(&found), text: all.as_str(), at: Some(all.range()) })
 }
 
 fn captures<'t>(pattern: &Pattern, unless: Option<&Pattern>, text: &'t str) -> Option<Captures<'t>> {

@@ -15,6 +15,7 @@ pub mod rules;
 mod sections;
 mod sieve;
 mod signals;
+mod start;
 mod title;
 mod words;
 

@@ -1,7 +1,12 @@
 //! A body taken apart, once and in linear time: lines with their quote depth, code, hidden comments, and the `<details>`
 //! they stand in. It decides what is whose words, never what they mean.
 
-use super::clean::{code_spans, visible};
+use std::cell::Cell;
+
+use memchr::{memchr, memchr_iter, memmem, memrchr};
+
+use super::clean::{code_spans, line_end};
+use super::sieve::Runs;
 
 /// No block: the body itself.
 pub(super) const BODY: u32 = 0;
@@ -36,7 +41,7 @@ pub(super) struct Line {
 }
 
 /// A body taken apart.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Page {
     /// Text of all lines.
     pub(super) flat: String,
@@ -48,16 +53,38 @@ pub(super) struct Page {
     pub(super) hidden: String,
     /// True when there is a fenced block.
     pub(super) has_code: bool,
+    /// True where words stand together that the body holds apart.
+    joined: bool,
+}
+
+/// Rooms of pages, for the page after: most bodies fit into the room of the one before.
+type Room = (String, Vec<Line>);
+
+/// A room for more than this is given back to the system.
+const ROOM: usize = 1 << 20;
+
+thread_local! {
+    static SPARE: Cell<Room> = const { Cell::new((String::new(), Vec::new())) };
+}
+
+impl Drop for Page {
+    fn drop(&mut self) {
+        let (mut flat, mut lines) = (std::mem::take(&mut self.flat), std::mem::take(&mut self.lines));
+        if flat.capacity() <= ROOM && lines.capacity() <= ROOM / 16 {
+            flat.clear();
+            lines.clear();
+            SPARE.set((flat, lines));
+        }
+    }
 }
 
 impl Page {
-    /// Takes a body apart.
-    pub(super) fn read(body: &str) -> Self {
-        let text = visible(body);
-        let mut scan = Scan::new(&text);
+    /// Takes a body apart, of which only what is visible is given.
+    pub(super) fn read(text: &str) -> Self {
+        let mut scan = Scan::new(text);
         let mut at = 0;
         while at < text.len() {
-            let end = text[at..].find('\n').map_or(text.len(), |n| at + n);
+            let end = line_end(text, at);
             scan.line(at, end);
             at = end + 1;
         }
@@ -68,6 +95,12 @@ impl Page {
     pub(super) fn texts(&self) -> impl Iterator<Item = &str> {
         let summaries = self.blocks.iter().map(|block| block.summary.as_str());
         [self.flat.as_str(), self.hidden.as_str()].into_iter().chain(summaries)
+    }
+
+    /// Returns what the page and the text it was read from hold. The text alone has it all, where nothing was joined.
+    pub(super) fn runs(&self, text: &str) -> Runs {
+        let joined = self.joined.then(|| self.texts());
+        Runs::of(std::iter::once(text).chain(joined.into_iter().flatten()))
     }
 
     /// Returns the first line of code that says something.
@@ -109,6 +142,24 @@ const TAGS: [(&str, Tag); 6] = [
     ("</blockquote", Tag::QuoteEnd),
 ];
 
+/// A mark that stands further on in a text, looked for once however often it is asked about.
+struct Ahead {
+    mark: &'static str,
+    /// Where it stands next; `None` when it does no more.
+    at: Option<usize>,
+}
+
+impl Ahead {
+    /// Tells whether the mark stands at a place or after it; asked about places in their order.
+    fn stands_after(&mut self, text: &str, place: usize) -> bool {
+        if self.at.is_some_and(|at| at < place || at == 0) {
+            let rest = text.as_bytes().get(place..).unwrap_or_default();
+            self.at = memmem::find(rest, self.mark.as_bytes()).map(|n| place + n);
+        }
+        self.at.is_some()
+    }
+}
+
 struct Scan<'a> {
     text: &'a str,
     page: Page,
@@ -119,17 +170,21 @@ struct Scan<'a> {
     quotes: u16,
     after_blank: bool,
     in_list: bool,
-    /// Whether there is any tag.
-    marked_up: bool,
-    last_comment_end: Option<usize>,
-    last_summary_end: Option<usize>,
+    /// Where the next tag or hidden comment may begin.
+    next_tag: usize,
+    comment_end: Ahead,
+    summary_end: Ahead,
 }
 
 impl<'a> Scan<'a> {
     fn new(text: &'a str) -> Self {
-        let mut page = Page { flat: String::with_capacity(text.len()), ..Page::default() };
-        page.lines.reserve(text.len() / 40);
+        let (flat, lines) = SPARE.take();
+        let mut page = Page { joined: false, flat, lines, blocks: Vec::new(), hidden: String::new(), has_code: false };
+        page.flat.reserve(text.len() + 1);
+        // Most texts have as many lines as line ends; a large list is not moved over and over then.
+        page.lines.reserve(memchr_iter(b'\n', text.as_bytes()).count() + 1);
         page.blocks.push(Block { closed: true, ..Block::default() });
+        let next_tag = memchr(b'<', text.as_bytes()).unwrap_or(usize::MAX);
         Self {
             text,
             page,
@@ -140,10 +195,18 @@ impl<'a> Scan<'a> {
             quotes: 0,
             after_blank: true,
             in_list: false,
-            marked_up: text.contains('<'),
-            last_comment_end: if text.contains("<!--") { text.rfind("-->") } else { None },
-            last_summary_end: if text.contains("<summary") { text.rfind("</summary>") } else { None },
+            next_tag,
+            comment_end: Ahead { mark: "-->", at: Some(0) },
+            summary_end: Ahead { mark: "</summary>", at: Some(0) },
         }
+    }
+
+    /// Tells whether a tag may begin before a place; asked about places in their order.
+    fn tag_before(&mut self, start: usize, end: usize) -> bool {
+        if self.next_tag < start {
+            self.next_tag = memchr(b'<', &self.text.as_bytes()[start..]).map_or(usize::MAX, |n| start + n);
+        }
+        self.next_tag < end
     }
 
     fn block(&self) -> u32 {
@@ -196,7 +259,7 @@ impl<'a> Scan<'a> {
 
     /// A line that begins inside a hidden comment.
     fn hidden_line(&mut self, raw: &str, start: usize, end: usize) {
-        match raw.find("-->") {
+        match memmem::find(raw.as_bytes(), b"-->") {
             Some(close) => {
                 self.page.hidden.push_str(&raw[..close]);
                 self.page.hidden.push('\n');
@@ -228,18 +291,17 @@ impl<'a> Scan<'a> {
         let source: &'a str = self.text;
         let text = &source[start..end];
         let mut line = Open { from: self.page.flat.len(), quote, tagged: false };
-        if !self.marked_up || !text.contains('<') {
+        if !self.tag_before(start, end) {
             self.put(text);
             if self.summary.is_some() {
                 self.put("\n");
             }
             return self.end_line(line.from, quote);
         }
-        let spans = if text.contains('`') { code_spans(text) } else { Vec::new() };
-        let mut spans = spans.iter().peekable();
-        let last_close = text.rfind('>').unwrap_or(0);
+        let mut spans = code_spans(text).peekable();
+        let last_close = memrchr(b'>', text.as_bytes()).unwrap_or(0);
         let (mut done, mut at) = (0, 0);
-        while let Some(found) = text[at..].find('<') {
+        while let Some(found) = memchr(b'<', &text.as_bytes()[at..]) {
             let open = at + found;
             while spans.next_if(|(_, to)| *to <= open).is_some() {}
             if let Some((_, to)) = spans.peek().filter(|(from, _)| *from <= open) {
@@ -247,8 +309,9 @@ impl<'a> Scan<'a> {
                 continue;
             }
             let rest = &text[open..];
-            if rest.starts_with("<!--") && self.last_comment_end.is_some_and(|last| last >= start + open + 4) {
+            if rest.starts_with("<!--") && self.comment_end.stands_after(self.text, start + open + 4) {
                 self.put(&text[done..open]);
+                self.page.joined |= self.page.flat.len() > line.from;
                 line.tagged = true;
                 let Some(close) = self.comment(&rest[4..]) else {
                     done = text.len();
@@ -260,7 +323,7 @@ impl<'a> Scan<'a> {
                 tag_at(rest).filter(|(tag, _)| last_close > open && self.fits(*tag, start + open))
             {
                 self.put(&text[done..open]);
-                at = open + rest[name..].find('>').map_or(rest.len(), |n| name + n + 1);
+                at = open + memchr(b'>', &rest.as_bytes()[name..]).map_or(rest.len(), |n| name + n + 1);
                 done = at;
                 self.flush(&mut line);
                 self.tag(tag, quote);
@@ -275,7 +338,7 @@ impl<'a> Scan<'a> {
 
     /// Keeps a hidden comment; returns where it closes, or nothing when it goes on.
     fn comment(&mut self, inner: &str) -> Option<usize> {
-        let close = inner.find("-->");
+        let close = memmem::find(inner.as_bytes(), b"-->");
         self.page.hidden.push_str(&inner[..close.unwrap_or(inner.len())]);
         self.page.hidden.push('\n');
         self.in_comment = close.is_none();
@@ -283,9 +346,9 @@ impl<'a> Scan<'a> {
     }
 
     /// Tells whether a tag means something where it stands; anything else stays text.
-    fn fits(&self, tag: Tag, at: usize) -> bool {
+    fn fits(&mut self, tag: Tag, at: usize) -> bool {
         match tag {
-            Tag::Summary => self.summary.is_none() && self.last_summary_end.is_some_and(|last| last > at),
+            Tag::Summary => self.summary.is_none() && self.summary_end.stands_after(self.text, at),
             Tag::SummaryEnd => self.summary.is_some(),
             Tag::Details | Tag::DetailsEnd | Tag::Quote | Tag::QuoteEnd => true,
         }
@@ -321,7 +384,11 @@ impl<'a> Scan<'a> {
     /// Writes text to where it belongs: the open summary or the open line.
     fn put(&mut self, text: &str) {
         match self.summary {
-            Some(block) => self.page.blocks[block as usize].summary.push_str(text),
+            Some(block) => {
+                let summary = &mut self.page.blocks[block as usize].summary;
+                self.page.joined |= !summary.is_empty() && !summary.ends_with('\n');
+                summary.push_str(text);
+            }
             None => self.page.flat.push_str(text),
         }
     }
@@ -389,6 +456,9 @@ struct Open {
 /// Counts quote marks, escaped ones too, and returns how much of the line they take.
 fn quote_marks(line: &str) -> (u16, usize) {
     let bytes = line.as_bytes();
+    if !matches!(bytes.first(), Some(b' ' | b'>' | b'&')) {
+        return (0, 0);
+    }
     let (mut depth, mut at) = (0u16, 0);
     loop {
         let spaces = bytes[at..].iter().take(3).take_while(|b| **b == b' ').count();

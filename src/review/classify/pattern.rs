@@ -3,9 +3,10 @@
 use std::ops::Deref;
 use std::sync::OnceLock;
 
-use regex::{Regex, RegexBuilder, RegexSet, RegexSetBuilder};
+use regex::{Captures, Regex, RegexBuilder};
 
 use super::sieve::{Needs, Runs};
+use super::start::Start;
 
 const SIZE_LIMIT: usize = 1 << 20;
 const MAX_LEN: usize = 8_000;
@@ -19,7 +20,9 @@ pub(super) struct BadPattern(pub(super) String);
 pub(super) struct Pattern {
     source: String,
     reading: Reading,
+    asked_of: AskedOf,
     needs: OnceLock<Needs>,
+    start: OnceLock<Start>,
     compiled: OnceLock<Regex>,
 }
 
@@ -30,6 +33,16 @@ pub(super) enum Reading {
     Exact,
     /// It is built in: `\w` is [`WORD`] and `\d` is ASCII, as the full classes take much memory and time to compile.
     Small,
+}
+
+/// What a pattern is asked of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum AskedOf {
+    /// Texts of several lines, each of which has a start and an end.
+    Texts,
+    /// Single lines, without their end. There is one place to start then, which spares the engine two of its three ways
+    /// over the line.
+    Lines,
 }
 
 macro_rules! signs {
@@ -55,11 +68,12 @@ const SIGN: &str = concat!("[", signs!(), "]");
 
 impl Pattern {
     /// Keeps a pattern for later.
-    pub(super) fn new(source: &str, reading: Reading) -> Result<Self, BadPattern> {
+    pub(super) fn new(source: &str, reading: Reading, asked_of: AskedOf) -> Result<Self, BadPattern> {
         if source.len() > MAX_LEN {
             return Err(BadPattern(format!("the pattern is longer than {MAX_LEN} bytes")));
         }
-        Ok(Self { source: source.to_owned(), reading, needs: OnceLock::new(), compiled: OnceLock::new() })
+        let (needs, start, compiled) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
+        Ok(Self { source: source.to_owned(), reading, asked_of, needs, start, compiled })
     }
 
     /// Returns the pattern as written.
@@ -70,6 +84,25 @@ impl Pattern {
     /// Tells whether the pattern may fit a text of a page; false is certain, and costs no compilation.
     pub(super) fn may_fit(&self, page: &Runs) -> bool {
         page.may(self.needs.get_or_init(|| Needs::of(&self.source)))
+    }
+
+    /// Returns the first place in a text where the pattern may begin. None is certain, and costs no compilation.
+    pub(super) fn begin(&self, text: &str) -> Option<usize> {
+        self.start.get_or_init(|| Start::of(&self.as_run(), self.several_lines())).first(text)
+    }
+
+    /// Tells whether the pattern fits a text.
+    pub(super) fn is_match(&self, text: &str) -> bool {
+        self.begin(text).is_some_and(|at| self.regex().is_match_at(text, at))
+    }
+
+    /// Returns what the groups of the pattern hold where it fits a text first.
+    pub(super) fn captures<'t>(&self, text: &'t str) -> Option<Captures<'t>> {
+        self.regex().captures_at(text, self.begin(text)?)
+    }
+
+    fn regex(&self) -> &Regex {
+        self.compiled.get_or_init(|| self.build().unwrap_or_else(|_| never()))
     }
 
     /// Compiles the pattern now; one that matches nothing at all is refused too.
@@ -86,9 +119,13 @@ impl Pattern {
         rewritten(&self.source, self.reading).replace('\u{fe0f}', "")
     }
 
+    fn several_lines(&self) -> bool {
+        self.asked_of == AskedOf::Texts
+    }
+
     fn build(&self) -> Result<Regex, regex::Error> {
         let mut builder = RegexBuilder::new(&self.as_run());
-        builder.multi_line(true).size_limit(SIZE_LIMIT).dfa_size_limit(SIZE_LIMIT).build()
+        builder.multi_line(self.several_lines()).size_limit(SIZE_LIMIT).dfa_size_limit(SIZE_LIMIT).build()
     }
 }
 
@@ -96,35 +133,7 @@ impl Deref for Pattern {
     type Target = Regex;
 
     fn deref(&self) -> &Regex {
-        self.compiled.get_or_init(|| self.build().unwrap_or_else(|_| never()))
-    }
-}
-
-/// Patterns that are asked about the same line: one look tells whether any of them is worth a closer one.
-#[derive(Debug, Default)]
-pub(super) struct Group {
-    sources: Vec<String>,
-    compiled: OnceLock<Option<RegexSet>>,
-}
-
-impl Group {
-    /// Adds a pattern.
-    pub(super) fn add(&mut self, pattern: &Pattern) {
-        self.sources.push(pattern.as_run());
-    }
-
-    /// Tells whether any pattern may fit; false is certain.
-    pub(super) fn any(&self, text: &str) -> bool {
-        !self.sources.is_empty() && self.set().is_none_or(|set| set.is_match(text))
-    }
-
-    /// `None` when the patterns cannot be asked together: then each is asked for itself.
-    fn set(&self) -> Option<&RegexSet> {
-        let build = || {
-            let mut builder = RegexSetBuilder::new(&self.sources);
-            builder.multi_line(true).size_limit(16 * SIZE_LIMIT).dfa_size_limit(8 * SIZE_LIMIT).build().ok()
-        };
-        self.compiled.get_or_init(build).as_ref()
+        self.regex()
     }
 }
 
@@ -202,14 +211,14 @@ mod tests {
 
     #[test]
     fn classes_of_built_in_patterns_are_small() {
-        let small = Pattern::new(r"^[^\w\n]+\w+\W[\d\W]$", Reading::Small).expect("short enough");
+        let small = Pattern::new(r"^[^\w\n]+\w+\W[\d\W]$", Reading::Small, AskedOf::Texts).expect("short enough");
         assert!(small.check().is_ok());
         assert!(small.is_match("🔥é-1") && small.is_match("-x-。") && !small.is_match("a-b-1"));
     }
 
     #[test]
     fn a_pattern_that_cannot_compile_fits_nothing() {
-        let pattern = Pattern::new("(", Reading::Exact).expect("short enough");
+        let pattern = Pattern::new("(", Reading::Exact, AskedOf::Texts).expect("short enough");
         assert!(pattern.check().is_err() && !pattern.is_match("("));
     }
 }

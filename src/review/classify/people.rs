@@ -1,5 +1,6 @@
 //! Comments of people: every label at the start of a line begins a claim of its own; what has no label asks as well where it stands in the diff.
 
+use super::clean::line_end;
 use super::level::{Author, Level};
 use super::page::is_list_item;
 use super::words::{Quotes, Words};
@@ -42,15 +43,18 @@ fn labelled(author: &Author<'_>, masked: &str) -> Vec<Claim> {
     let mut graded = false;
     let mut at = 0;
     // The forge shows a line end as one, so that every line may begin with a label.
-    for line in masked.split_inclusive('\n') {
-        let (start, text) = (at, line.trim_end_matches('\n'));
-        at += line.len();
+    while at < masked.len() {
+        let end = line_end(masked, at);
+        let (start, text) = (at, &masked[at..end]);
+        at = end + 1;
         if out.len() == MOST && out.last().is_some_and(is_worst) {
             break;
         }
-        let level = (!text.starts_with('|')).then(|| author.label(start, text)).flatten();
+        let full = out.len() == MOST;
+        let now = out.last().filter(|_| full).and_then(severity);
+        let level = (!text.starts_with('|')).then(|| author.label(start, text, now)).flatten();
         let other = text.starts_with('#') && level.is_none() && (graded || above.is_some());
-        let alone = level.as_ref().filter(|level| stands_alone(level, masked, start + text.len()));
+        let alone = level.as_ref().filter(|level| stands_alone(level, masked, end));
         if let Some(level) = alone {
             end_at(&mut out, start);
             above = Some(Heading { at: start, level: level.clone(), listed: false });
@@ -63,7 +67,7 @@ fn labelled(author: &Author<'_>, masked: &str) -> Vec<Claim> {
         let below = if level.is_none() { below(&mut above, text) } else { None };
         graded = below.is_some() || (graded && level.is_none() && !other);
         let level = level.or(below);
-        if out.len() == MOST {
+        if full {
             if let Some((last, level)) = out.last_mut().zip(level) {
                 raise_to(last, level);
             }
@@ -105,13 +109,17 @@ fn below(above: &mut Option<Heading>, text: &str) -> Option<Level> {
     Some(level)
 }
 
+fn severity(claim: &Claim) -> Option<Severity> {
+    claim.level.as_ref().and_then(|level| level.severity)
+}
+
 fn is_worst(claim: &Claim) -> bool {
-    claim.level.as_ref().is_some_and(|level| level.severity == Some(Severity::P1))
+    severity(claim) == Some(Severity::P1)
 }
 
 /// Raises a claim to a level, if that is worse than its own. Its label still ends where it did.
 fn raise_to(claim: &mut Claim, level: Level) {
-    if claim.level.as_ref().and_then(|l| l.severity).is_none_or(|now| level.severity.is_some_and(|new| new < now)) {
+    if severity(claim).is_none_or(|now| level.severity.is_some_and(|new| new < now)) {
         let label = claim.level.take().and_then(|l| l.at);
         claim.level = Some(Level { at: label, ..level });
     }

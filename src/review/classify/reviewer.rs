@@ -10,7 +10,7 @@ use regex::Captures;
 
 use super::Kind;
 use super::compile::BadRule;
-use super::pattern::{BadPattern, Group, Pattern, Reading};
+use super::pattern::{AskedOf, BadPattern, Pattern, Reading};
 use super::rules::{
     CheckRule, ClosingIs, MarkerPlace, MarkerRule, ReactionRule, RequestRule, RuleFile, SectionRule, SignalIs,
     SignalRule, VerdictIs, VerdictRule,
@@ -53,13 +53,12 @@ pub struct Parts {
     pub(super) any_carrier: bool,
     pub(super) questions: Vec<String>,
     pub(super) markers: Vec<Marker>,
-    /// Every pattern that may make a line of a body more than words.
-    pub(super) turns: Group,
     pub(super) titles: Vec<Pattern>,
     pub(super) places: Vec<Pattern>,
     pub(super) identities: Vec<Pattern>,
-    pub(super) noise: Option<Pattern>,
-    pub(super) footer: Option<Pattern>,
+    noise: Vec<Pattern>,
+    footer: Vec<Pattern>,
+    shared: Shared,
     pub(super) sections: Vec<Section>,
     pub(super) signals: Vec<SignalMatch>,
     pub(super) closings: Vec<Closing>,
@@ -67,6 +66,35 @@ pub struct Parts {
     pub(super) checks: Vec<Check>,
     pub(super) reactions: Vec<ReactionRule>,
     pub(super) reports: Option<Pattern>,
+}
+
+/// What every file takes over from the general one.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Shared {
+    levels: BTreeMap<String, Severity>,
+    noise: Arc<[Pattern]>,
+    footer: Arc<[Pattern]>,
+}
+
+impl Shared {
+    /// Takes all there is to share from the general file.
+    pub(super) fn of(general: &RuleFile) -> Result<Self, BadRule> {
+        let make = Maker { file: &general.name };
+        Ok(Self {
+            levels: lower(&general.levels),
+            noise: make.list("noise", &general.noise)?.into(),
+            footer: make.list("footer", &general.footer)?.into(),
+        })
+    }
+
+    /// The levels alone.
+    pub(super) fn levels(&self) -> Self {
+        Self { levels: self.levels.clone(), ..Self::default() }
+    }
+}
+
+fn lower(levels: &BTreeMap<String, Severity>) -> BTreeMap<String, Severity> {
+    levels.iter().map(|(level, to)| (level.to_lowercase(), *to)).collect()
 }
 
 #[derive(Debug)]
@@ -85,8 +113,8 @@ impl Marker {
     /// Returns the native level of a match, lower case.
     pub(super) fn native(&self, found: &Captures<'_>) -> String {
         let group = ["level", "level2"].iter().find_map(|name| found.name(name));
-        let level = group.map_or_else(|| self.level.clone().unwrap_or_default(), |m| m.as_str().to_owned());
-        level.trim().to_lowercase()
+        let level = group.map_or_else(|| self.level.as_deref().unwrap_or_default(), |m| m.as_str()).trim();
+        if level.is_ascii() { level.to_ascii_lowercase() } else { level.to_lowercase() }
     }
 }
 
@@ -196,10 +224,25 @@ impl<'a> Sifted<'a> {
         labels.iter().filter_map(|at| markers.get(*at))
     }
 
-    /// Tells whether anything but a summary may open, end or fill a section.
-    pub(super) fn turns(&self) -> bool {
-        let parts = |s: &'a Section| [&s.heading, &s.stop, &s.item, &s.file, &s.group].into_iter().flatten();
-        self.reviewer.parts.sections.iter().flat_map(parts).any(|p| self.may(p))
+    /// Returns the patterns of summaries under which nothing is the reviewer's own, as far as they may fit the page.
+    pub(super) fn noise(&self) -> impl Iterator<Item = &Pattern> {
+        self.shared.noise.iter().chain(&self.reviewer.parts.noise).filter(|pattern| self.may(pattern))
+    }
+
+    /// Returns the patterns of lines that carry no meaning, as far as they may fit the page.
+    pub(super) fn footers(&self) -> impl Iterator<Item = &Pattern> {
+        self.shared.footer.iter().chain(&self.reviewer.parts.footer).filter(|pattern| self.may(pattern))
+    }
+
+    /// Returns every pattern that may make a line of the page more than words: what opens, ends or fills a section.
+    pub(super) fn turns(&self) -> Vec<&'a Pattern> {
+        let parts = |s: &'a Section| [&s.heading, &s.stop, &s.item, &s.group].into_iter().flatten();
+        self.reviewer.parts.sections.iter().flat_map(parts).filter(|p| self.may(p)).collect()
+    }
+
+    /// Tells whether a pattern fits a text of the page.
+    pub(super) fn fits(&self, pattern: Option<&Pattern>, text: &str) -> bool {
+        pattern.is_some_and(|pattern| self.may(pattern) && pattern.is_match(text))
     }
 }
 
@@ -207,8 +250,9 @@ impl Reviewer {
     /// Returns all its patterns.
     pub(super) fn patterns(&self) -> Vec<&Pattern> {
         let mut all: Vec<&Pattern> = [&self.titles, &self.places, &self.identities].into_iter().flatten().collect();
-        let single = [&self.body, &self.noise, &self.footer, &self.reports];
-        all.extend(single.into_iter().flatten());
+        all.extend([&self.body, &self.reports].into_iter().flatten());
+        all.extend([&self.noise, &self.footer].into_iter().flatten());
+        all.extend([&self.shared.noise, &self.shared.footer].into_iter().flat_map(|patterns| patterns.iter()));
         for marker in &self.markers {
             all.extend(std::iter::once(&marker.pattern).chain(&marker.unless));
         }
@@ -225,32 +269,25 @@ impl Reviewer {
         all
     }
 
-    pub(super) fn compile(file: &RuleFile, general: &RuleFile) -> Result<Self, BadRule> {
+    pub(super) fn compile(file: &RuleFile, shared: &Shared) -> Result<Self, BadRule> {
         let make = Maker { file: &file.name };
-        let lower = |levels: &BTreeMap<String, Severity>| -> BTreeMap<String, Severity> {
-            levels.iter().map(|(level, to)| (level.to_lowercase(), *to)).collect()
-        };
-        let mut levels = lower(&general.levels);
+        let mut levels = shared.levels.clone();
         levels.extend(lower(&file.levels));
         let sections: Vec<Section> = each(&file.section, |s| make.section(s))?;
-        let mut turns = Group::default();
-        for s in &sections {
-            [&s.heading, &s.stop, &s.item, &s.file, &s.group].into_iter().flatten().for_each(|p| turns.add(p));
-        }
         let closing =
-            |c: &super::rules::ClosingRule| Ok(Closing { is: c.is, pattern: make.regex(&c.name, &c.pattern)? });
+            |c: &super::rules::ClosingRule| Ok(Closing { is: c.is, pattern: make.line(&c.name, &c.pattern)? });
         let parts = Parts {
-            body: make.union("body", &file.body, &[])?,
+            body: make.union("body", &file.body)?,
             carriers: file.carriers.iter().filter(|c| *c != "*").map(|l| Login::new(l)).collect(),
             any_carrier: file.carriers.iter().any(|c| c == "*"),
             questions: file.questions.iter().map(|q| q.to_lowercase()).collect(),
-            turns,
             markers: each(&file.marker, |m| make.marker(m))?,
             titles: make.list("title", &file.title)?,
             places: make.list("place", &file.place)?,
             identities: make.list("identity", &file.identity)?,
-            noise: make.union("noise", &general.noise, &file.noise)?,
-            footer: make.union("footer", &general.footer, &file.footer)?,
+            noise: make.list("noise", &file.noise)?,
+            footer: make.list("footer", &file.footer)?,
+            shared: shared.clone(),
             sections,
             signals: each(&file.signal, |s| make.signal(s))?,
             closings: each(&file.closing, closing)?,
@@ -287,7 +324,14 @@ struct Maker<'a> {
 
 impl Maker<'_> {
     fn marker(&self, rule: &MarkerRule) -> Result<Marker, BadRule> {
-        let pattern = self.regex(&rule.name, &rule.pattern)?;
+        let pattern = match rule.place {
+            MarkerPlace::Head | MarkerPlace::Last | MarkerPlace::Paragraph | MarkerPlace::Label => {
+                self.line(&rule.name, &rule.pattern)?
+            }
+            MarkerPlace::Line | MarkerPlace::Comment | MarkerPlace::Sentence => {
+                self.regex(&rule.name, &rule.pattern)?
+            }
+        };
         let asks = rule.asks.unwrap_or(true);
         if !rule.pattern.contains("(?P<level") && rule.level.is_none() && asks && !rule.plain {
             return Err(bad(self.file, &rule.name, "it has neither a level nor a group `level`"));
@@ -306,6 +350,7 @@ impl Maker<'_> {
 
     fn section(&self, rule: &SectionRule) -> Result<Section, BadRule> {
         let part = |pattern: &Option<String>| self.maybe(&rule.name, pattern.as_ref());
+        let line = |pattern: &Option<String>| pattern.as_ref().map(|p| self.line(&rule.name, p)).transpose();
         if rule.summary.is_none() && rule.heading.is_none() && !rule.whole {
             return Err(bad(self.file, &rule.name, "a section needs `summary`, `heading` or `whole`"));
         }
@@ -313,16 +358,16 @@ impl Maker<'_> {
             name: rule.name.clone(),
             channels: rule.channels.clone(),
             summary: part(&rule.summary)?,
-            heading: part(&rule.heading)?,
-            stop: part(&rule.stop)?,
+            heading: line(&rule.heading)?,
+            stop: line(&rule.stop)?,
             whole: rule.whole,
             code: rule.code,
             ignore: rule.ignore,
             level: rule.level.clone(),
-            item: part(&rule.item)?,
+            item: line(&rule.item)?,
             block: part(&rule.block)?,
             file: part(&rule.file)?,
-            group: part(&rule.group)?,
+            group: line(&rule.group)?,
             closed: part(&rule.closed)?,
             together: rule.together.clone(),
         })
@@ -383,16 +428,20 @@ impl Maker<'_> {
     }
 
     fn regex(&self, name: &str, pattern: &str) -> Result<Pattern, BadRule> {
-        regex(self.file, name, pattern)
+        regex(self.file, name, pattern, AskedOf::Texts)
     }
 
-    fn union(&self, name: &str, first: &[String], then: &[String]) -> Result<Option<Pattern>, BadRule> {
-        let parts: Vec<String> = first.iter().chain(then).map(|p| format!("(?:{p})")).collect();
+    fn line(&self, name: &str, pattern: &str) -> Result<Pattern, BadRule> {
+        regex(self.file, name, pattern, AskedOf::Lines)
+    }
+
+    fn union(&self, name: &str, patterns: &[String]) -> Result<Option<Pattern>, BadRule> {
+        let parts: Vec<String> = patterns.iter().map(|p| format!("(?:{p})")).collect();
         if parts.is_empty() { Ok(None) } else { self.regex(name, &parts.join("|")).map(Some) }
     }
 }
 
-pub(super) fn regex(file: &str, name: &str, pattern: &str) -> Result<Pattern, BadRule> {
+pub(super) fn regex(file: &str, name: &str, pattern: &str, asked_of: AskedOf) -> Result<Pattern, BadRule> {
     let reading = if file == "config" { Reading::Exact } else { Reading::Small };
-    Pattern::new(pattern, reading).map_err(|BadPattern(why)| bad(file, name, &why))
+    Pattern::new(pattern, reading, asked_of).map_err(|BadPattern(why)| bad(file, name, &why))
 }

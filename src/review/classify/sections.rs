@@ -4,7 +4,7 @@ use regex::Captures;
 
 use super::clean::head;
 use super::page::{BODY, Page};
-use super::pattern::{Group, Pattern};
+use super::pattern::Pattern;
 use super::reviewer::{Section, Sifted};
 use super::words::Words;
 use crate::review::comment::Channel;
@@ -61,9 +61,10 @@ struct Place {
 struct Walk<'a> {
     page: &'a Page,
     words: &'a Words<'a>,
+    reviewer: &'a Sifted<'a>,
     rules: &'a [Section],
-    /// `None` where no pattern can make a line more than words.
-    turns: Option<&'a Group>,
+    /// The patterns that may make a line more than words.
+    turns: Vec<&'a Pattern>,
     places: Vec<Place>,
     /// The section that a line opened, its block and its text.
     heading: Option<(usize, u32, String)>,
@@ -76,7 +77,7 @@ struct Walk<'a> {
 }
 
 /// Takes the findings of a body apart.
-pub(super) fn read(reviewer: &Sifted<'_>, channel: Channel, words: &Words<'_>) -> Found {
+pub(super) fn read<'a>(reviewer: &'a Sifted<'a>, channel: Channel, words: &'a Words<'a>) -> Found {
     let rules = &reviewer.sections;
     let counts = |s: &Section| {
         if s.channels.is_empty() { channel != Channel::Inline } else { s.channels.contains(&channel) }
@@ -94,8 +95,9 @@ pub(super) fn read(reviewer: &Sifted<'_>, channel: Channel, words: &Words<'_>) -
     let mut walk = Walk {
         page,
         words,
+        reviewer,
         rules,
-        turns: reviewer.turns().then_some(&reviewer.turns),
+        turns: reviewer.turns(),
         places: vec![Place::default()],
         heading: None,
         whole,
@@ -125,7 +127,7 @@ impl Walk<'_> {
         let summary = block.summary.as_str();
         let opens = self.rules.iter().position(|s| {
             let channel_fits = s.channels.is_empty() || s.channels.contains(&channel);
-            channel_fits && s.summary.as_ref().is_some_and(|re| re.is_match(summary))
+            channel_fits && self.reviewer.fits(s.summary.as_ref(), summary)
         });
         if let Some(section) = opens {
             place = Place { section: Some(section), opener: index, file: None, item: None };
@@ -133,10 +135,12 @@ impl Walk<'_> {
             self.close(block.first_line);
         } else if let Some((rule, _)) = self.section_of(place) {
             let rule = &self.rules[rule];
-            if place.item.is_none() && matches(rule.file.as_ref(), summary) {
+            if place.item.is_none() && self.reviewer.fits(rule.file.as_ref(), summary) {
                 place.file = Some(index);
                 self.close(block.first_line);
-            } else if place.item.is_none() && !self.words.is_noise_block(index) && matches(rule.block.as_ref(), summary)
+            } else if place.item.is_none()
+                && !self.words.is_noise_block(index)
+                && self.reviewer.fits(rule.block.as_ref(), summary)
             {
                 place.item = Some(index);
             }
@@ -212,7 +216,7 @@ impl Walk<'_> {
         let text = self.page.text(line).trim();
         // Outside of sections nothing turns on a line, unless one can be opened by it.
         let asked = self.headed || self.heading.is_some() || place.section.is_some() || self.whole.is_some();
-        let turns = asked && !text.is_empty() && self.turns.is_some_and(|turns| turns.any(text));
+        let turns = asked && !text.is_empty() && self.turns.iter().any(|pattern| pattern.begin(text).is_some());
         if place.section.is_none() && place.item.is_none() {
             self.heading_line(text, line.block, index, turns);
         }
@@ -254,10 +258,10 @@ impl Walk<'_> {
         let Some(section) = place.section else { return };
         let rule = &self.rules[section];
         let text = self.page.text(&self.page.lines[index]).trim();
-        if matches(rule.heading.as_ref(), text) {
+        if self.reviewer.fits(rule.heading.as_ref(), text) {
             self.close(index);
             self.heading = Some((section, place.opener, text.to_owned()));
-        } else if matches(rule.stop.as_ref(), text) {
+        } else if self.reviewer.fits(rule.stop.as_ref(), text) {
             self.close(index);
             self.heading = None;
         } else if self.heading.as_ref().is_none_or(|(s, _, _)| *s != section) {
@@ -293,7 +297,7 @@ impl Walk<'_> {
         if text.is_empty() {
             return;
         }
-        let opened = || self.rules.iter().position(|s| !s.code && matches(s.heading.as_ref(), text));
+        let opened = || self.rules.iter().position(|s| !s.code && self.reviewer.fits(s.heading.as_ref(), text));
         if turns && let Some(section) = opened() {
             self.close(index);
             self.found.any = true;
@@ -303,8 +307,8 @@ impl Walk<'_> {
         if let Some((section, opener, _)) = &self.heading {
             let rule = &self.rules[*section];
             let stops = block < *opener
-                || (turns && matches(rule.stop.as_ref(), text))
-                || (is_heading(text) && !matches(rule.item.as_ref(), text));
+                || (turns && self.reviewer.fits(rule.stop.as_ref(), text))
+                || (is_heading(text) && !self.reviewer.fits(rule.item.as_ref(), text));
             if stops {
                 self.close(index);
                 self.heading = None;
@@ -316,10 +320,6 @@ impl Walk<'_> {
 fn is_heading(text: &str) -> bool {
     let level = text.bytes().take_while(|b| *b == b'#').count();
     (1..=6).contains(&level) && text.as_bytes().get(level) == Some(&b' ')
-}
-
-fn matches(pattern: Option<&Pattern>, text: &str) -> bool {
-    pattern.is_some_and(|re| re.is_match(text))
 }
 
 fn text_of(found: &Captures<'_>, name: &str) -> Option<String> {

@@ -1,6 +1,8 @@
 //! Which patterns may fit a page, told by the words that they cannot do without: one look at the page serves every
 //! pattern. Its "no" is certain, its "yes" is not.
 
+use std::cell::Cell;
+
 use regex_syntax::ast::parse::Parser;
 use regex_syntax::ast::{Ast, ClassBracketed, ClassSet, ClassSetItem, RepetitionKind, RepetitionRange};
 use unicode_normalization::{IsNormalized, UnicodeNormalization as _, is_nfkc_quick};
@@ -8,105 +10,157 @@ use unicode_normalization::{IsNormalized, UnicodeNormalization as _, is_nfkc_qui
 /// Most words of which a pattern needs one.
 const MOST: usize = 96;
 /// Words shorter than this stand everywhere.
-const SHORTEST: usize = 2;
+const SHORTEST: usize = RUN;
 const LONGEST: usize = 24;
-/// Bits for runs of three bytes, and for runs of two.
-const THREES: usize = 1 << 15;
-const TWOS: usize = 1 << 14;
+/// Bytes of a run.
+const RUN: usize = 3;
+/// Places for runs.
+const PLACES: usize = 1 << 14;
 /// Runs of a word that are asked for.
-const ASKED: usize = 8;
+const ASKED: usize = 6;
 
-/// The short runs of bytes that a page holds, ASCII in lower case; several runs share a bit.
+/// The runs of three bytes that a page holds, ASCII in lower case; several runs share a place.
 #[derive(Debug)]
 pub(super) struct Runs {
-    threes: Box<[u64; THREES / 64]>,
-    twos: Box<[u64; TWOS / 64]>,
+    /// `None` only while it is dropped.
+    table: Option<Box<Table>>,
     /// True where case folds in a way that runs cannot tell.
     odd: bool,
 }
 
-/// The words of which a text that a pattern fits holds one, each as the bits of its runs. None: it needs no word.
-#[derive(Debug, Default)]
-pub(super) struct Needs(Box<[Box<[Run]>]>);
-
-/// A run of a word, as its bit among the runs of its length.
+/// A place is taken when it bears the mark of the page, so that the table need not be cleared for each.
 #[derive(Debug)]
-enum Run {
-    Two(u16),
-    Three(u16),
+struct Table {
+    places: [u8; PLACES],
+    mark: u8,
 }
 
-fn lower(byte: u8) -> u32 {
-    u32::from(byte.to_ascii_lowercase())
+thread_local! {
+    /// The table of the page before, for the next one.
+    static SPARE: Cell<Option<Box<Table>>> = const { Cell::new(None) };
 }
 
-fn three(run: u32) -> usize {
-    ((run & 0xff_ffff).wrapping_mul(0x9e37_79b1) >> 17) as usize % THREES
+/// The words of which a text that a pattern fits holds one, each as the places of its runs. None: it needs no word.
+#[derive(Debug, Default)]
+pub(super) struct Needs(Box<[Word]>);
+
+/// The places of a word's runs; those of a short one are named again until the row is full.
+type Word = [u16; ASKED];
+
+/// Returns the place of the run in the three low bytes.
+fn place(run: u64) -> usize {
+    ((run as u32) << 8).wrapping_mul(0x9e37_79b1) as usize >> 18
 }
 
-fn two(run: u32) -> usize {
-    ((run & 0xffff).wrapping_mul(0x9e37_79b1) >> 18) as usize % TWOS
+/// Returns eight bytes with ASCII in lower case.
+fn lower(bytes: [u8; 8]) -> u64 {
+    const EACH: u64 = 0x0101_0101_0101_0101;
+    let row = u64::from_le_bytes(bytes);
+    let low = row & (0x7f * EACH);
+    // The high bit of a byte is set from `A` on, and from the one after `Z` on.
+    let (from_a, after_z) = (low + (0x80 - 0x41) * EACH, low + (0x80 - 0x5b) * EACH);
+    row | ((from_a ^ after_z) & !row & (0x80 * EACH)) >> 2
+}
+
+impl Table {
+    fn empty() -> Box<Self> {
+        let mut table = SPARE.take().unwrap_or_else(|| Box::new(Self { places: [0; PLACES], mark: 0 }));
+        if table.mark == u8::MAX {
+            table.places.fill(0);
+            table.mark = 0;
+        }
+        table.mark += 1;
+        table
+    }
+
+    fn take(&mut self, mut bytes: &[u8]) {
+        // Eight bytes hold six runs.
+        while let Some(row) = bytes.first_chunk() {
+            let row = lower(*row);
+            (0..6).for_each(|at| self.places[place(row >> (8 * at))] = self.mark);
+            bytes = &bytes[6..];
+        }
+        places(bytes).for_each(|place| self.places[place] = self.mark);
+    }
+
+    fn has(&self, word: &Word) -> bool {
+        word.iter().all(|place| self.places.get(usize::from(*place)) == Some(&self.mark))
+    }
+}
+
+/// Returns the places of the runs of a short text.
+fn places(bytes: &[u8]) -> impl Iterator<Item = usize> {
+    bytes.windows(RUN).map(|run| place(lower([run[0], run[1], run[2], 0, 0, 0, 0, 0])))
+}
+
+impl Drop for Runs {
+    fn drop(&mut self) {
+        SPARE.set(self.table.take());
+    }
 }
 
 impl Runs {
     /// Looks at texts, of which every text that is asked about later is a part: lines may be cut, left out and joined,
     /// and written in their compatibility form, nothing else.
     pub(super) fn of<'t>(texts: impl Iterator<Item = &'t str>) -> Self {
-        let mut runs = Self { threes: Box::new([0; THREES / 64]), twos: Box::new([0; TWOS / 64]), odd: false };
-        for text in texts {
-            runs.take(text.as_bytes());
-            if text.is_ascii() {
-                continue;
-            }
-            // These stand for `s` and `k` where case is ignored.
-            runs.odd |= text.contains("\u{17f}") || text.contains("\u{212a}");
-            if is_nfkc_quick(text.chars().filter(|c| !c.is_ascii())) != IsNormalized::Yes {
-                runs.take(text.chars().flat_map(folded).collect::<String>().as_bytes());
-            }
-        }
+        let mut runs = Self { table: Some(Table::empty()), odd: false };
+        texts.for_each(|text| runs.add(text));
         runs
     }
 
-    fn take(&mut self, bytes: &[u8]) {
-        let mut run = 0;
-        for byte in bytes {
-            // The first two are runs with a NUL in them, which no word has.
-            run = run << 8 | lower(*byte);
-            set(&mut self.twos, two(run));
-            set(&mut self.threes, three(run));
+    fn add(&mut self, text: &str) {
+        self.take(text);
+        // Characters outside ASCII may stand for others.
+        let (mut at, mut folded_to) = (0, 0);
+        while let Some(wide) = first_wide(&text.as_bytes()[at..]) {
+            at += wide;
+            let Some(c) = text[at..].chars().next() else { break };
+            // These stand for `s` and `k` where case is ignored.
+            self.odd |= matches!(c, '\u{17f}' | '\u{212a}');
+            if at >= folded_to && may_change(c) {
+                let line = text[..at].rfind('\n').map_or(0, |n| n + 1);
+                folded_to = text[at..].find('\n').map_or(text.len(), |n| at + n);
+                self.take(&text[line..folded_to].chars().flat_map(folded).collect::<String>());
+            }
+            at += c.len_utf8();
         }
     }
 
-    fn has(&self, run: &Run) -> bool {
-        match run {
-            Run::Two(bit) => self.twos[usize::from(*bit) / 64] & 1 << (bit % 64) != 0,
-            Run::Three(bit) => self.threes[usize::from(*bit) / 64] & 1 << (bit % 64) != 0,
+    fn take(&mut self, text: &str) {
+        if let Some(table) = &mut self.table {
+            table.take(text.as_bytes());
         }
     }
 
     /// Tells whether a pattern with these needs may fit; false is certain.
     pub(super) fn may(&self, needs: &Needs) -> bool {
-        self.odd || needs.0.is_empty() || needs.0.iter().any(|word| word.iter().all(|run| self.has(run)))
+        let has = |table: &Box<Table>| needs.0.iter().any(|word| table.has(word));
+        self.odd || needs.0.is_empty() || self.table.as_ref().is_none_or(has)
     }
-}
-
-fn set<const N: usize>(bits: &mut [u64; N], bit: usize) {
-    bits[bit / 64 % N] |= 1 << (bit % 64);
 }
 
 impl Needs {
     /// Finds out what a pattern needs.
     pub(super) fn of(pattern: &str) -> Self {
-        let runs = |word: &String| -> Box<[Run]> {
-            let bytes = word.as_bytes();
-            let run = |window: &[u8]| window.iter().fold(0, |run, byte| run << 8 | lower(*byte));
-            match bytes {
-                [_, _] => Box::new([Run::Two(two(run(bytes)) as u16)]),
-                _ => bytes.windows(3).take(ASKED).map(|window| Run::Three(three(run(window)) as u16)).collect(),
-            }
+        let word = |word: &String| -> Word {
+            let mut row = places(word.as_bytes()).collect::<Vec<_>>().into_iter().cycle();
+            std::array::from_fn(|_| row.next().map_or(0, |place| place as u16))
         };
-        Self(needed(pattern).iter().flatten().map(runs).collect())
+        Self(needed(pattern).iter().flatten().map(word).collect())
     }
+}
+
+/// Returns where the first byte outside ASCII stands; rows without one are passed at once.
+fn first_wide(bytes: &[u8]) -> Option<usize> {
+    const ROW: usize = 32;
+    let row = bytes.chunks(ROW).position(|row| !row.is_ascii())? * ROW;
+    bytes.get(row..)?.iter().position(|byte| !byte.is_ascii()).map(|n| row + n)
+}
+
+/// Tells whether a character may have another compatibility form; a no is certain. The first line only saves time.
+fn may_change(c: char) -> bool {
+    !matches!(c, '\u{3041}'..='\u{3096}' | '\u{4e00}'..='\u{9fff}' | '\u{1f300}'..='\u{1faff}')
+        && is_nfkc_quick(std::iter::once(c)) != IsNormalized::Yes
 }
 
 /// Returns the compatibility form of one character.
@@ -323,12 +377,32 @@ mod tests {
     }
 
     #[test]
+    fn what_is_passed_at_once_has_no_other_form() {
+        for c in ('\u{80}'..=char::MAX).filter(|c| !may_change(*c)) {
+            assert!(folded(c).eq([c]), "{c:?}");
+        }
+    }
+
+    #[test]
+    fn every_run_of_a_text_is_taken_in_lower_case() {
+        let text = "The GATE[ @opens` {Twice~, \u{c9}t\u{e9} 0Z9 za AZ.";
+        for len in 0..=text.len() {
+            let Some(text) = text.get(..len) else { continue };
+            let runs = Runs::of([text].into_iter());
+            let all = text.to_ascii_lowercase();
+            for word in all.as_bytes().windows(RUN).filter_map(|run| std::str::from_utf8(run).ok()) {
+                assert!(runs.may(&Needs::of(&regex_syntax::escape(word))), "{word} in {text}");
+            }
+        }
+    }
+
+    #[test]
     fn what_needs_no_word_is_always_asked_and_every_place_counts() {
         let may = |texts: &[&str], pattern: &str| Runs::of(texts.iter().copied()).may(&Needs::of(pattern));
         assert!(may(&["x ALPHAbet", ""], "(?i)alpha") && may(&["x ALPHAbet"], "alphabet"));
         assert!(may(&["beta", "gamma"], r"\w+") && may(&["beta", "gamma"], "gam"));
         assert!(!may(&["beta", "gamma"], "(?i)alpha") && !may(&["alp", "ha"], "alpha"));
-        assert!(may(&["P1: x"], "p[0-4]") && !may(&["p", "1"], "p[0-4]"));
+        assert!(may(&["P1: x"], "p[0-4]:") && !may(&["p1", ":"], "p[0-4]:") && may(&["x"], "p[0-4]"));
         assert!(may(&["🟠 x"], "[🟠🔴]") && !may(&["🟢 x"], "[🟠🔴]"));
         assert!(may(&["ａｌｐｈａ"], "alpha"), "the compatibility form counts");
         assert!(may(&["\u{17f}"], "(?i)severity"), "one that folds to an ASCII letter lets all through");

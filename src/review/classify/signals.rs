@@ -66,20 +66,21 @@ fn fit(reviewer: &Sifted<'_>, rule: &SignalMatch, page: &Page, view: &str) -> Op
     {
         return None;
     }
+    let top = head(view, TOP);
     let mut facts = Facts::default();
     let told = matches!(rule.is, SignalIs::Skipped | SignalIs::Failed | SignalIs::Partial);
     if let Some(pattern) = &rule.pattern {
         if pattern.captures_len() == 1 && !told {
-            pattern.is_match(head(view, TOP)).then_some(())?;
+            pattern.is_match(top).then_some(())?;
         } else {
-            let found = pattern.captures(head(view, TOP))?;
+            let found = pattern.captures(top)?;
             let group = |name: &str| found.name(name).map(|m| m.as_str());
             (group("closed").is_none() || group("closed") == group("count")).then_some(())?;
             facts.take(&found, told);
         }
     }
     if rule.is == SignalIs::Limited && facts.wait_s.is_none() {
-        facts.wait_s = wait_in(head(view, TOP));
+        facts.wait_s = wait_in(top);
     }
     if told && facts.why.is_empty() {
         facts.why = reason(view);
@@ -188,7 +189,7 @@ pub(super) fn closing(reviewer: &Sifted<'_>, words: &mut Words<'_>) -> Option<Cl
         let raw = page.text(&page.lines[index]);
         let line = super::clean::mask(raw.trim());
         for rule in &reviewer.closings {
-            if !reviewer.may(&rule.pattern) || !rule.pattern.is_match(&line) {
+            if !reviewer.fits(Some(&rule.pattern), &line) {
                 continue;
             }
             let sha = rule.pattern.captures(raw.trim()).and_then(|c| c.name("sha").map(|m| m.as_str().to_lowercase()));

@@ -67,7 +67,10 @@ pub(super) fn line(raw: &str) -> Option<String> {
     let whole_bold = bold(text);
     let words = match whole_bold {
         Some(words) => Cow::Borrowed(words),
-        None => Cow::Owned(first_sentence(&without_bold(text)).to_owned()),
+        None => match without_bold(text) {
+            Cow::Borrowed(text) => Cow::Borrowed(first_sentence(text)),
+            Cow::Owned(text) => Cow::Owned(first_sentence(&text).to_owned()),
+        },
     };
     let words = htmlize::unescape(words.trim());
     let words = words.trim().trim_start_matches(['·', '—', '–']).trim();
@@ -85,8 +88,22 @@ pub(super) fn field(raw: &str) -> Option<String> {
 }
 
 fn capped(text: &str) -> String {
-    let one_line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    one_line.chars().take(LONGEST).collect()
+    // Most titles are well as they are.
+    let well = text.is_ascii() && !text.contains("  ") && text.bytes().all(|b| b >= b' ');
+    if well && text.len() <= LONGEST {
+        return text.trim_ascii().to_owned();
+    }
+    let mut one_line = String::with_capacity(text.len());
+    for word in text.split_whitespace() {
+        if !one_line.is_empty() {
+            one_line.push(' ');
+        }
+        one_line.push_str(word);
+    }
+    if let Some((end, _)) = one_line.char_indices().nth(LONGEST) {
+        one_line.truncate(end);
+    }
+    one_line
 }
 
 /// Tells whether a line can be a title: not a table, a rule, a bare path, a bare level or only pictures.
@@ -158,9 +175,9 @@ fn bold(text: &str) -> Option<&str> {
 }
 
 /// Removes bold marks outside code.
-fn without_bold(text: &str) -> String {
+fn without_bold(text: &str) -> Cow<'_, str> {
     if !text.contains("**") {
-        return text.to_owned();
+        return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len());
     let mut done = 0;
@@ -170,7 +187,7 @@ fn without_bold(text: &str) -> String {
         done = end;
     }
     out.push_str(&text[done..].replace("**", ""));
-    out
+    Cow::Owned(out)
 }
 
 /// Removes pictures, the targets of links and known tags; keeps inline code as it is.
@@ -255,8 +272,7 @@ fn link(rest: &str) -> Option<(&str, usize)> {
 
 /// Returns the first sentence. A mark inside code, or after an abbreviation, ends none.
 fn first_sentence(text: &str) -> &str {
-    let spans = code_spans(text);
-    let mut spans = spans.iter().peekable();
+    let mut spans = code_spans(text).peekable();
     for (at, c) in text.char_indices() {
         while spans.next_if(|(_, to)| *to <= at).is_some() {}
         if spans.peek().is_some_and(|(from, _)| *from <= at) {

@@ -1,7 +1,6 @@
 //! The author's own words on a page: what is left without code, quotes, noise and footers. It decides what rules may look at.
 
 use std::borrow::Cow;
-use std::collections::HashSet;
 
 use sha2::{Digest, Sha256};
 
@@ -16,7 +15,7 @@ pub(super) struct Words<'a> {
     /// Blocks that hold noise.
     noise: Vec<bool>,
     /// Lines that carry no meaning: footers, closing lines.
-    dropped: HashSet<usize>,
+    dropped: Vec<usize>,
 }
 
 /// Whether quoted lines are the author's own words.
@@ -31,37 +30,37 @@ pub(super) enum Quotes {
 impl<'a> Words<'a> {
     /// Finds what is noise for this reviewer.
     pub(super) fn new(page: &'a Page, reviewer: &Sifted<'_>) -> Self {
-        let pattern = reviewer.noise.as_ref().filter(|noise| reviewer.may(noise));
+        // Without a `<details>` there is no summary.
+        let patterns: Vec<_> = if page.blocks.len() > 1 { reviewer.noise().collect() } else { Vec::new() };
         let mut noise = Vec::with_capacity(page.blocks.len());
         for (index, block) in page.blocks.iter().enumerate() {
             let inherited = index > 0 && noise.get(block.parent as usize).copied().unwrap_or(false);
-            let own = || block.closed && pattern.is_some_and(|n| index as u32 != BODY && n.is_match(&block.summary));
+            let own = || block.closed && index as u32 != BODY && patterns.iter().any(|n| n.is_match(&block.summary));
             noise.push(inherited || own());
         }
-        let mut words = Self { page, noise, dropped: HashSet::new() };
-        if let Some(footer) = reviewer.footer.as_ref().filter(|footer| reviewer.may(footer)) {
-            for found in footer.find_iter(&page.flat) {
-                words.drop_line_at(found.start());
-            }
+        let mut words = Self { page, noise, dropped: Vec::new() };
+        for found in reviewer.footers().flat_map(|footer| footer.find_iter(&page.flat)) {
+            words.dropped.extend(words.line_at(found.start()));
         }
+        words.dropped.sort_unstable();
         words
     }
 
-    fn drop_line_at(&mut self, at: usize) {
+    /// Returns the line of words at a place of the page.
+    fn line_at(&self, at: usize) -> Option<usize> {
         let index = self.page.lines.partition_point(|line| (line.end as usize) < at);
-        if self.page.lines.get(index).is_some_and(|line| !line.code) {
-            self.dropped.insert(index);
-        }
+        self.page.lines.get(index).filter(|line| !line.code).map(|_| index)
     }
 
     /// Takes a line out of the author's words.
     pub(super) fn drop_line(&mut self, index: usize) {
-        self.dropped.insert(index);
+        let at = self.dropped.partition_point(|dropped| *dropped < index);
+        self.dropped.insert(at, index);
     }
 
     /// Tells whether a line is noise or a footer.
     pub(super) fn is_noise(&self, index: usize, line: &Line) -> bool {
-        self.is_noise_block(line.block) || (!self.dropped.is_empty() && self.dropped.contains(&index))
+        self.is_noise_block(line.block) || (!self.dropped.is_empty() && self.dropped.binary_search(&index).is_ok())
     }
 
     /// Tells whether a block is noise.
@@ -109,9 +108,16 @@ impl<'a> Words<'a> {
         lines.iter().enumerate().map(move |(n, line)| (from + n, line))
     }
 
+    /// Returns how much room the lines in a range take on the page.
+    fn room(&self, from: usize, to: usize) -> usize {
+        let lines = self.page.lines.get(from..to.max(from)).unwrap_or_default();
+        lines.first().zip(lines.last()).map_or(0, |(first, last)| (last.end + 1 - first.start) as usize)
+    }
+
     /// Returns the readable text of the lines in a range, code fenced, noise left out.
     pub(super) fn brief(&self, head: &str, from: usize, to: usize) -> String {
-        let mut out = String::from(head);
+        let mut out = String::with_capacity(head.len() + self.room(from, to) + 8);
+        out.push_str(head);
         let mut in_code = false;
         for (index, line) in self.between(from, to) {
             if self.is_noise(index, line) {
@@ -137,7 +143,7 @@ impl<'a> Words<'a> {
 
     /// Returns the hash of what the lines in a range mean: no footers, no check marks, no time stamps, no spacing.
     pub(super) fn hash(&self, head: &str, from: usize, to: usize) -> String {
-        let mut meant = Vec::with_capacity(self.page.flat.len().min(80 * to.saturating_sub(from)) + head.len());
+        let mut meant = Vec::with_capacity(head.len() + self.room(from, to));
         meant.extend_from_slice(head.trim().as_bytes());
         for (index, line) in self.between(from, to) {
             let text = self.page.text(line).trim();
