@@ -53,9 +53,14 @@ fn labelled(author: &Author<'_>, masked: &str) -> Vec<Claim> {
         let full = out.len() == MOST;
         let now = out.last().filter(|_| full).and_then(severity);
         let level = (!text.starts_with('|')).then(|| author.label(start, text, now)).flatten();
+        if full {
+            if let Some((last, level)) = out.last_mut().zip(level) {
+                raise_to(last, level);
+            }
+            continue;
+        }
         let other = text.starts_with('#') && level.is_none() && (graded || above.is_some());
-        let alone = level.as_ref().filter(|level| stands_alone(level, masked, end));
-        if let Some(level) = alone {
+        if let Some(level) = level.as_ref().filter(|level| stands_alone(level, masked, end)) {
             end_at(&mut out, start);
             above = Some(Heading { at: start, level: level.clone(), listed: false });
             graded = false;
@@ -67,11 +72,7 @@ fn labelled(author: &Author<'_>, masked: &str) -> Vec<Claim> {
         let below = if level.is_none() { below(&mut above, text) } else { None };
         graded = below.is_some() || (graded && level.is_none() && !other);
         let level = level.or(below);
-        if full {
-            if let Some((last, level)) = out.last_mut().zip(level) {
-                raise_to(last, level);
-            }
-        } else if level.is_some() || other || (out.is_empty() && !text.trim_ascii().is_empty()) {
+        if level.is_some() || other || (out.is_empty() && !text.trim_ascii().is_empty()) {
             end_at(&mut out, start);
             out.push(Claim { start, end: masked.len(), level });
         }
