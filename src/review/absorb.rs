@@ -332,7 +332,7 @@ fn insert(summary: &mut Summary, told: &Told<'_, '_>, near: &mut Near, id: Findi
 }
 
 fn update(summary: &mut Summary, told: &Told<'_, '_>, id: FindingId, out: &mut Absorbed) {
-    let (mut severity, decided_by) = grade(told, id);
+    let (mut severity, mut decided_by) = grade(told, id);
     let Told { view, found, .. } = told;
     let Some(entry) = summary.comments.get_mut(&id) else { return };
     let same_hash = entry.body_hash == found.body_hash;
@@ -353,8 +353,8 @@ fn update(summary: &mut Summary, told: &Told<'_, '_>, id: FindingId, out: &mut A
     if !same_words && in_force.is_none() && severity > entry.finding.severity && entry.finding.severity.blocks() {
         entry.worst = Some(entry.finding.severity);
     }
-    if let Some(worst) = entry.worst {
-        severity = severity.min(worst);
+    if let Some(worst) = entry.worst.filter(|worst| *worst < severity) {
+        (severity, decided_by) = (worst, entry.finding.decided_by);
     }
     let graded = in_force.is_none() && entry.finding.severity != severity;
     if in_force.is_none() {

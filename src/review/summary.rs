@@ -237,7 +237,8 @@ pub struct Entry {
     /// Exchanges with us in this thread.
     #[serde(default)]
     pub exchanges: u32,
-    /// The worst severity that a version of its comment had before an edit told a lower one (R6: only a person re-grades).
+    /// The worst severity that its reviewer told: a version of its comment before an edit told a lower one, or a reply in
+    /// its thread (R6: only a person re-grades).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worst: Option<Severity>,
     /// What was wrong with the last answer; shown to the editor.

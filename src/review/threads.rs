@@ -89,6 +89,8 @@ impl Reply<'_, '_> {
             ReplyVerdict::Insists | ReplyVerdict::Unclear => {
                 if after_ours || self.crossed(entry) {
                     self.dispute(entry, out);
+                } else {
+                    self.raise(entry, out);
                 }
             }
         }
@@ -163,7 +165,7 @@ impl Reply<'_, '_> {
             entry.pending = None;
             entry.finding.why = why;
         }
-        self.raise(entry);
+        self.raise(entry, out);
         let text: String = self.comment.body.chars().take(QUOTED).collect();
         entry.refused = Some(format!("{} answered: {}", self.name(), text.trim()));
         if self.opens_exchange() {
@@ -186,16 +188,23 @@ impl Reply<'_, '_> {
         })
     }
 
-    /// A reviewer that insists may say that it is worse than it said.
-    fn raise(&self, entry: &mut Entry) {
-        if let Some(found) = self.note.said.worst()
-            && found.decided_by == DecidedBy::Tagged
-            && found.severity < entry.finding.severity
-            && self.of_reviewer(entry)
-            && entry.regrade.is_none()
-        {
-            entry.finding.severity = found.severity;
-            entry.finding.decided_by = found.decided_by;
+    /// A reviewer may say in its own thread that it is worse than it said; the first comment, read again, takes nothing back.
+    fn raise(&self, entry: &mut Entry, out: &mut Absorbed) {
+        let Some(found) = self.note.said.worst().filter(|found| found.decided_by == DecidedBy::Tagged) else { return };
+        let plan = entry.finding.path.as_deref().is_some_and(|path| self.view.is_plan(path));
+        let worse = found.severity < entry.finding.severity && !plan;
+        if !worse || !self.of_reviewer(entry) || entry.regrade.is_some() {
+            return;
+        }
+        entry.finding.severity = found.severity;
+        entry.finding.decided_by = found.decided_by;
+        entry.worst = Some(found.severity);
+        if entry.outgraded() {
+            let why = format!("{} says in comment {} that it is {}", self.name(), self.comment.id, found.severity);
+            entry.reopen(NewFact::Graded, why, self.view.at, self.view.round);
+            out.tell(entry, What::Reopened(NewFact::Graded));
+        } else {
+            out.tell(entry, What::Graded);
         }
     }
 }
@@ -321,7 +330,8 @@ fn is_author(entry: &Entry, by: &Login, view: &View<'_>) -> bool {
     let author = view.author(entry);
     let person = Author { login: by.clone(), kind: AccountKind::Person };
     let obs = view.seen.obs;
-    let is_person = obs.permissions.contains_key(by)
+    // Who may only read could not have resolved it; the forge says the same of a login that no person has.
+    let is_person = obs.permissions.get(by).is_some_and(|may| *may != Permission::Read)
         || obs.pr.author.as_ref() == Some(&person)
         || obs.comments.iter().any(|comment| comment.author.as_ref() == Some(&person));
     author == view.account(by, AccountKind::Person) || (!is_person && author == view.account(by, AccountKind::Bot))

@@ -479,6 +479,45 @@ fn r13_what_an_account_that_speaks_for_us_resolves_is_no_persons_word() {
 }
 
 #[test]
+fn r12_what_a_reviewer_adds_in_its_own_thread_makes_it_worse_for_good() {
+    let check = |settled: bool, by: Author, text: &str, expected: (Severity, Status)| {
+        let (mut summary, mut scene) = (summary(), Scene::new());
+        scene.inline(1, "codex", 3, found(Severity::P3, GUARD));
+        scene.absorb(&mut summary);
+        if settled {
+            let entry = get_mut(&mut summary, "c1");
+            assert!(entry.settle(Status::Acknowledged, Proof::Listed, "listed", time(60), 1));
+        }
+        scene.reply(5, 1, by, ReplyVerdict::Unclear, text).note(5).said.findings = vec![found(Severity::P1, text)];
+        for _ in 0..2 {
+            scene.absorb(&mut summary);
+            let finding = &get(&summary, "c1").finding;
+            assert_eq!((finding.severity, finding.status), expected, "{text}");
+            assert_eq!(finding.decided_by, DecidedBy::Tagged);
+        }
+    };
+    check(false, bot("codex"), "P1: it loses data as well.", (Severity::P1, Status::Open));
+    check(true, bot("codex"), "P1: it loses data as well.", (Severity::P1, Status::Open));
+    check(
+        true,
+        bot("rabbit"),
+        "P1: another reviewer's word is a finding of its own.",
+        (Severity::P3, Status::Acknowledged),
+    );
+}
+
+#[test]
+fn r06_a_login_that_no_person_has_is_the_bots() {
+    let (mut summary, mut scene) = (summary(), Scene::new());
+    scene.inline(1, "codex", 3, found(Severity::P1, GUARD));
+    // What the permission endpoint says of a login without an account, and of a person who may only read.
+    scene.obs.permissions.insert(Login::new("codex"), Permission::Read);
+    scene.resolve(1, "codex");
+    scene.absorb(&mut summary);
+    assert_eq!(status(&summary, "c1"), Status::Withdrawn);
+}
+
+#[test]
 fn r06_a_person_with_a_bots_name_is_not_the_bot() {
     let (mut summary, mut scene) = (summary(), Scene::new());
     scene.inline(1, "codex", 3, found(Severity::P1, GUARD));

@@ -121,7 +121,7 @@ impl<'a> View<'a> {
     }
 
     /// Tells whether a file is a follow-up plan of ours (R15): by what is remembered, or by its name.
-    pub(super) fn is_plan(&self, path: &str) -> bool {
+    pub(in crate::review) fn is_plan(&self, path: &str) -> bool {
         let dir = &self.seen.policy.followup_dir;
         self.plans.contains(path) || followup::is_plan(path, dir, self.pr, |id| self.comment(id).is_some())
     }
