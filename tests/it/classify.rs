@@ -51,6 +51,43 @@ fn fc_12_a_badge_quoted_from_the_diff_is_no_finding() {
 }
 
 #[test]
+fn r04_a_label_after_praise_is_not_lost() {
+    let rules = rules();
+    let check = |channel: Channel, body: &str, expected: &[(Severity, &str)]| {
+        let got = read(&rules, "ann", channel, body);
+        let findings: Vec<_> = got.findings.iter().map(|found| (found.severity, found.title.as_str())).collect();
+        assert_eq!(findings, expected, "{channel:?} {body}");
+    };
+    for praise in ["LGTM", "Looks good to me!", "All good"] {
+        for channel in [Channel::Review, Channel::Conversation] {
+            check(channel, praise, &[]);
+            let body = format!("{praise}\n\n[P1] but rounding loses cents");
+            check(channel, &body, &[(Severity::P1, "but rounding loses cents")]);
+        }
+    }
+    let ann = Login::new("ann");
+    let input = CommentInput::new(&ann, AccountKind::Person, Channel::Review, "LGTM\n\nHandle refunds.");
+    let asked = CommentInput { review_state: Some(ReviewState::ChangesRequested), ..input };
+    assert_eq!(classify(&rules, &asked).severity(), Some(Severity::P2));
+}
+
+#[test]
+fn r04_a_heading_and_a_numbered_item_carry_a_label() {
+    let rules = rules();
+    let check = |body: &str, expected: &[(Severity, &str)]| {
+        let got = read(&rules, "ann", Channel::Review, body);
+        let findings: Vec<_> = got.findings.iter().map(|found| (found.severity, found.title.as_str())).collect();
+        assert_eq!(findings, expected, "{body}");
+    };
+    check("1. [P1] Cents are lost\n2) P2: no test", &[(Severity::P1, "Cents are lost"), (Severity::P2, "no test")]);
+    check(
+        "### P1\n- Cents are lost\n\n### P3\nRename it",
+        &[(Severity::P1, "Cents are lost"), (Severity::P3, "Rename it")],
+    );
+    check("The release is P1\nfor the team", &[]);
+}
+
+#[test]
 fn fc_13_a_clean_review_needs_no_tag() {
     let got = read(&rules(), "some-reviewer[bot]", Channel::Review, "Looks good, nothing to report");
     assert_eq!((got.kind, got.findings.len()), (Kind::Clean, 0));

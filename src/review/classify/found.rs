@@ -444,7 +444,9 @@ impl Case<'_> {
         let guessed = self.input.reply_unknown && self.input.channel == Channel::Inline && given_away();
         let reply = self.input.is_reply || guessed;
         let said = self.said(&region.text);
-        if let Some(kind) = said.kind.filter(|_| !self.page.has_code && !reply) {
+        // Where more stands beside what a rule took for a notice, the rest is read like any other words.
+        let notice = said.kind.filter(|kind| *kind != Kind::Finding && !self.page.has_code && !reply);
+        if let Some(kind) = notice {
             return Classified { signals: said.signals, ..bare(kind) };
         }
         let masked = self.masked();

@@ -116,10 +116,19 @@ fn speaks(line: &str) -> bool {
         return false;
     }
     let text = strip(line);
+    if is_list_number(text.trim()) {
+        return false;
+    }
     let text = text.trim_matches(|c: char| {
         c.is_whitespace() || matches!(c, '*' | '_' | ':' | '#' | '-' | '—' | '–' | '·' | '|' | '(' | ')')
     });
     !text.is_empty() && !is_bare_level(text) && !is_place(text) && text.chars().any(char::is_alphanumeric)
+}
+
+/// Tells whether a text is the number of a list item and nothing else.
+fn is_list_number(text: &str) -> bool {
+    let digits = text.trim_end_matches(['.', ')']);
+    digits.len() < text.len() && !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit())
 }
 
 fn is_bare_level(text: &str) -> bool {
