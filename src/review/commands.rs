@@ -169,6 +169,9 @@ pub fn may_regrade(regraders: &Regraders, by: &Author, pr_author: Option<&Author
     }
 }
 
+/// Words between who accepted a finding by a command, and why.
+const ACCEPTS: &str = " accepts it: ";
+
 /// One command of somebody who may give commands.
 struct Order<'v, 'a> {
     view: &'v View<'a>,
@@ -239,6 +242,12 @@ impl Order<'_, '_> {
             entry.pending = None;
         }
         let text = format!("{} regraded it from {from} to {to}", self.by.login);
+        // Of two people's commands the later one counts.
+        let accepted = entry.finding.status == Status::Withdrawn && entry.finding.why.contains(ACCEPTS);
+        if accepted && to.blocks() && entry.reopen(NewFact::Asked, text.clone(), self.view.at, self.view.round) {
+            out.tell(entry, What::Reopened(NewFact::Asked));
+            return;
+        }
         if entry.outgraded() && entry.reopen(NewFact::Graded, text.clone(), self.view.at, self.view.round) {
             out.tell(entry, What::Reopened(NewFact::Graded));
             return;
@@ -249,7 +258,7 @@ impl Order<'_, '_> {
 
     fn accept(&self, entry: &mut Entry, reason: String, out: &mut Absorbed) {
         let because = if reason.is_empty() { "accepted as it is".to_owned() } else { reason };
-        let why = format!("{} accepts it: {because}", self.by.login);
+        let why = format!("{}{ACCEPTS}{because}", self.by.login);
         let proof = Proof::Person { by: self.by.login.clone(), because };
         if entry.settle(Status::Withdrawn, proof, why, self.view.at, self.view.round) {
             out.tell(entry, What::Settled(Status::Withdrawn));
@@ -433,6 +442,32 @@ mod tests {
         let (summary, _) = run(&Case { by: "ann", said, severity: Severity::P2, regraders: Regraders::Writers });
         let pending = get(&summary, "c1").pending.clone().expect("an answer under way");
         assert_eq!((pending.verb, pending.reason.as_str()), (Verb::Defer, "belongs to the next change"));
+    }
+
+    #[test]
+    fn r06_a_later_grade_opens_what_a_command_accepted() {
+        let check = |grade: &str, together: bool, expected: (Status, Severity)| {
+            let (mut summary, mut scene) = (summary(), Scene::new());
+            scene.inline(1, "codex", 4, found(Severity::P1, "Guard the list"));
+            scene.absorb(&mut summary);
+            scene.reply(60, 1, person("ann"), ReplyVerdict::Unclear, "/pushback accept only in tests");
+            if !together {
+                scene.absorb(&mut summary);
+                assert_eq!(get(&summary, "c1").finding.status, Status::Withdrawn);
+            }
+            let said = format!("/pushback regrade {grade} it is in production");
+            scene.reply(61, 1, person("dev"), ReplyVerdict::Unclear, &said);
+            for _ in 0..2 {
+                scene.absorb(&mut summary);
+                let finding = &get(&summary, "c1").finding;
+                assert_eq!((finding.status, finding.severity), expected, "{grade} {together}");
+            }
+        };
+        for together in [false, true] {
+            check("P1", together, (Status::Open, Severity::P1));
+            check("P2", together, (Status::Open, Severity::P2));
+            check("P3", together, (Status::Withdrawn, Severity::P3));
+        }
     }
 
     #[test]
