@@ -310,11 +310,27 @@ pub fn required(summary: &Summary) -> Vec<(FindingId, String)> {
 
 /// Returns the findings whose reasons are not in the description as read.
 pub fn missing(summary: &Summary, read: &BlockReading) -> Vec<FindingId> {
-    let known = |key: &str| match read {
-        BlockReading::Block(block) => block.lines.get(key).is_some_and(|text| !text.is_empty()),
+    let known = |line: &Line| match read {
+        BlockReading::Block(block) => block.lines.get(&line.key).is_some_and(|text| shows(text, &line.outcome)),
         BlockReading::Absent | BlockReading::Broken(_) => false,
     };
-    required(summary).into_iter().filter(|(_, key)| !known(key)).map(|(id, _)| id).collect()
+    let reasons = lines(summary).into_iter().map(|(_, line)| line).filter(|line| line.place == Place::Reason);
+    reasons.filter(|line| !known(line)).map(|line| line.id).collect()
+}
+
+/// Tells whether a line that was read still shows anything of a reason: a key alone tells a reader nothing. Words that a
+/// person changed in it, and the cut of a long one, are no matter.
+fn shows(text: &str, outcome: &str) -> bool {
+    let reason = |line: &str| line.split_once(": ").map_or("", |(_, reason)| reason).trim().to_owned();
+    let (shown, wanted) = (reason(text), reason(outcome));
+    if wanted.is_empty() {
+        return !text.is_empty();
+    }
+    let begin: String = shown.trim_end_matches('…').chars().take(8).collect();
+    let words = |text: &str| -> BTreeSet<String> {
+        text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).map(str::to_lowercase).collect()
+    };
+    (!begin.is_empty() && wanted.starts_with(&begin)) || !words(&shown).is_disjoint(&words(&wanted))
 }
 
 /// How much the block is folded to fit.
@@ -623,6 +639,26 @@ mod tests {
         let block = render(&summary, MAX_BODY).expect("room");
         assert_snapshot!(block);
         assert_eq!(missing(&summary, &read(&block)), []);
+    }
+
+    #[test]
+    fn r24_a_key_without_its_reason_shows_nothing() {
+        let summary = sample::summary(vec![argued("c1", "The list is fixed, so no word can hold a space")]);
+        let block = render(&summary, MAX_BODY).expect("room");
+        let check = |from: &str, to: &str, stands: bool| {
+            assert!(block.contains(from), "{block}");
+            assert_eq!(missing(&summary, &read(&block.replace(from, to))).is_empty(), stands, "{to:?}");
+        };
+        check("The list is fixed, so no word can hold a space", "", false);
+        check("Left as it is: The list is fixed, so no word can hold a space", "", false);
+        check("The list is fixed, so no word can hold a space", "see chat", false);
+        check("The list is fixed, so no word can hold a space", "The list…", true);
+        check("so no word can hold a space", "says ann", true);
+        check("Left as it is", "Kept", true);
+        let japanese = sample::summary(vec![argued("c1", "一覧は固定なので空白は入りません、呼び出し側も確認済み")]);
+        let block =
+            render(&japanese, MAX_BODY).expect("room").replace("ので空白は入りません、呼び出し側も確認済み", "…");
+        assert_eq!(missing(&japanese, &read(&block)), []);
     }
 
     #[test]
