@@ -249,10 +249,7 @@ fn rejected(ports: &Ports<'_>, summary: &mut Summary, local: &Sha, error: &str) 
 }
 
 fn message(summary: &Summary, n: u32, sent: &[FindingId]) -> String {
-    let titles = sent.iter().filter_map(|id| summary.comments.get(id));
-    let titles: Vec<String> = titles
-        .map(|entry| format!("- {} {}: {}", entry.finding.id, entry.finding.severity, entry.finding.title))
-        .collect();
+    let titles: Vec<String> = sent.iter().filter_map(|id| summary.comments.get(id)).map(super::message::item).collect();
     let ids: Vec<String> = sent.iter().map(ToString::to_string).collect();
     let subject = if sent.len() == 1 { "Plan a follow-up" } else { "Plan follow-ups" };
     format!("{subject}\n\n{}\n\nPushback-Round: {n}\nPushback-Findings: {}\n", titles.join("\n"), ids.join(", "))

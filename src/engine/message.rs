@@ -4,15 +4,19 @@
 
 use crate::review::compose;
 use crate::review::decision::Verb;
+use crate::review::disarm;
 use crate::review::ids::FindingId;
-use crate::review::summary::Summary;
+use crate::review::summary::{Entry, Summary};
+
+/// Names a finding in a commit's message. The forge acts upon messages: it closes issues and tells people, so that a
+/// reviewer's words are posted words here too.
+pub(super) fn item(entry: &Entry) -> String {
+    format!("- {} {}: {}", entry.finding.id, entry.finding.severity, disarm::one_line(&entry.finding.title))
+}
 
 /// Writes the message of the round that is under way.
 pub(super) fn of_round(summary: &Summary, round: u32, sent: &[FindingId], tests: bool) -> String {
-    let asked = sent.iter().filter_map(|id| summary.comments.get(id));
-    let titles: Vec<String> = asked
-        .map(|entry| format!("- {} {}: {}", entry.finding.id, entry.finding.severity, entry.finding.title))
-        .collect();
+    let titles: Vec<String> = sent.iter().filter_map(|id| summary.comments.get(id)).map(item).collect();
     let subject = match (titles.len(), tests) {
         (0, _) => "Mend the spec tests".to_owned(),
         (1, false) => "Address one review finding".to_owned(),
@@ -55,6 +59,18 @@ mod tests {
     use crate::review::sample;
     use crate::review::severity::Severity;
     use crate::review::summary::RoundRecord;
+
+    #[test]
+    fn r27_a_reviewers_words_close_no_issue_and_call_nobody() {
+        let mut entry = sample::entry("c1", Severity::P2);
+        entry.finding.title = "Fixes #12 and o/r#3 for @ann \u{1b}[2J<!-- x --> with `a || b`".to_owned();
+        let id = entry.finding.id;
+        let message = of_round(&sample::summary(vec![entry]), 1, &[id], false);
+        for live in ["#12", "#3", "@ann", "\u{1b}", "<!--"] {
+            assert!(!message.contains(live), "{live}: {message}");
+        }
+        assert!(message.contains("- c1 P2: Fixes "), "{message}");
+    }
 
     #[test]
     fn r13_a_commit_claims_only_what_the_editor_says_it_fixed() {
