@@ -109,6 +109,14 @@ pub(crate) fn worktree(global: &Global) -> Result<GitWorktree, Failure> {
 fn opened<T>(global: &Global, open: impl Fn(&Utf8Path) -> Result<T, GitError>) -> Result<T, Failure> {
     let dir = global.dir.clone().unwrap_or_else(|| Utf8PathBuf::from("."));
     open(&dir).map_err(|error| {
+        // A folder that is not there and a git that is not there end alike.
+        if !dir.is_dir() {
+            let what = if dir.exists() { "is no folder" } else { "does not exist" };
+            return Failure::usage(format!("{} {what}", shown(&dir)), "pass the worktree of the branch with `-C DIR`");
+        }
+        if error.why.starts_with("git could not be run") {
+            return Failure::usage(error.why, "install git 2.36 or later; mend PATH or TMPDIR");
+        }
         Failure::usage(
             format!("{} is not in a git worktree: {}", shown(&dir), error.why),
             "go into the worktree of the branch, or pass `-C DIR`",
@@ -154,7 +162,7 @@ fn assembled(
         .as_ref()
         .or(remote.slug.as_ref())
         .map_or_else(|| slugs[0].owner.clone(), |slug| slug.owner.clone());
-    let host = host(&remote, global)?;
+    let host = host(&found, &remote, global)?;
     Ok(Place { tree, found, host, slugs, remote: remote.name, head_owner, remote_branch, branch, also: Vec::new() })
 }
 
@@ -266,9 +274,26 @@ fn slugs(found: &Discovered, remote: &Remote, global: &Global) -> Result<Vec<Rep
     Ok(slugs)
 }
 
-fn host(remote: &Remote, global: &Global) -> Result<String, Failure> {
+/// An address may come from anywhere; its host is asked, with the token, only where this clone or the caller knows it.
+fn host(found: &Discovered, remote: &Remote, global: &Global) -> Result<String, Failure> {
     if let Some((host, ..)) = url_parts(global) {
-        return Ok(host);
+        let hosts: Vec<&str> = found.remotes.iter().chain([remote]).filter_map(|r| r.host.as_deref()).collect();
+        let by_hand = by_hand(global).and_then(|text| github::parse_base(&text).ok());
+        let authority = by_hand.map(|url| match (url.host_str().unwrap_or_default(), url.port()) {
+            (name, Some(port)) => format!("{name}:{port}"),
+            (name, None) => name.to_owned(),
+        });
+        let same =
+            |known: &&str| known.eq_ignore_ascii_case(&host) || github::api_base(known) == github::api_base(&host);
+        return match hosts.first() {
+            Some(first) if !hosts.iter().any(same) && authority.as_deref() != Some(host.as_str()) => {
+                Err(Failure::usage(
+                    format!("that pull request is on {host}, this clone's remotes are on {first}"),
+                    "go into a clone of its repository, or name its API with `--api-url URL`",
+                ))
+            }
+            Some(_) | None => Ok(host),
+        };
     }
     match (&remote.host, &global.repo) {
         (Some(host), _) => Ok(host.clone()),
@@ -278,6 +303,15 @@ fn host(remote: &Remote, global: &Global) -> Result<String, Failure> {
             "name the repository with `--repo OWNER/REPO`",
         )),
     }
+}
+
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|text| !text.is_empty())
+}
+
+/// Returns the API base that the caller gave.
+fn by_hand(global: &Global) -> Option<String> {
+    global.api_url.clone().or_else(|| variable("PUSHBACK_API_URL")).or_else(|| variable("GITHUB_API_URL"))
 }
 
 /// Prepares the forge's API; sends nothing.
@@ -293,10 +327,7 @@ pub(crate) fn connect(
         )
     };
     let own = github::api_base(&place.host).map_err(bad)?;
-    let variable = |name: &str| std::env::var(name).ok().filter(|text| !text.is_empty());
-    let by_hand =
-        global.api_url.clone().or_else(|| variable("PUSHBACK_API_URL")).or_else(|| variable("GITHUB_API_URL"));
-    let base = match &by_hand {
+    let base = match &by_hand(global) {
         Some(text) => github::parse_base(text).map_err(bad)?,
         None => own.clone(),
     };

@@ -216,8 +216,7 @@ impl Call<'_> {
     /// Runs it and returns how it ended; fails only when it could not be run.
     pub(super) fn run(self) -> Result<Output, GitError> {
         let what = self.what.clone();
-        let output = self.spawn_and_wait().map_err(|e| GitError { what, why: format!("git could not be run: {e}") })?;
-        Ok(output)
+        self.spawn_and_wait().map_err(|e| GitError { what, why: format!("git could not be run: {e}") })
     }
 
     /// Runs it and returns its data; fails unless it succeeds.
@@ -236,8 +235,8 @@ impl Call<'_> {
 
     fn spawn_and_wait(self) -> std::io::Result<Output> {
         // Files, not pipes: a daemon that git leaves behind (credential cache, gc) would keep a pipe open for ever.
-        let mut stdout = tempfile::tempfile()?;
-        let mut stderr = tempfile::tempfile()?;
+        let mut stdout = scratch()?;
+        let mut stderr = scratch()?;
         let mut command = self.command();
         command.stdin(self.input()?).stdout(stdout.try_clone()?).stderr(stderr.try_clone()?);
         let mut child = command.process_group(0).spawn()?;
@@ -266,7 +265,7 @@ impl Call<'_> {
         if self.stdin.is_empty() {
             return Ok(Stdio::null());
         }
-        let mut file = tempfile::tempfile()?;
+        let mut file = scratch()?;
         file.write_all(&self.stdin)?;
         file.seek(SeekFrom::Start(0))?;
         Ok(Stdio::from(file))
@@ -311,6 +310,14 @@ impl Call<'_> {
         }
         command
     }
+}
+
+/// Makes a file for what git says or is told.
+fn scratch() -> std::io::Result<File> {
+    tempfile::tempfile().map_err(|error| {
+        let dir = std::env::temp_dir();
+        std::io::Error::new(error.kind(), format!("no temporary file can be made in {}: {error}", dir.display()))
+    })
 }
 
 /// Lets git ask a helper that reads the token from this child's environment. Other helpers are emptied, so that none

@@ -132,6 +132,37 @@ fn hosts_are_read_from_every_form_of_address() {
 }
 
 #[test]
+fn r27_a_pull_requests_address_leads_the_token_to_no_unknown_host() {
+    let mut scene = plain();
+    let at = |host: &str| format!("https://{host}/octo/pay/pull/7");
+    for host in ["github.com", "www.github.com"] {
+        scene.run(&["status", "--pr", &at(host)]).ends(11, &["octo/pay#7"]);
+    }
+    let own = scene.forge.url().trim_start_matches("http://").to_owned();
+    scene.run(&["status", "--pr", &format!("http://{own}/octo/pay/pull/7")]).ends(11, &["octo/pay#7"]);
+    scene.forge.clear_log();
+    scene.env.remove("PUSHBACK_API_URL");
+    let out = scene.run(&["status", "--pr", &format!("http://{own}/octo/pay/pull/7")]);
+    says(&out, 2, "this clone's remotes are on github.com", "--api-url");
+    assert!(scene.forge.log().is_empty(), "nothing was asked there");
+    scene.git(&["remote", "add", "company", &format!("https://{own}/octo/pay.git")]);
+    scene.git(&["config", "remote.pushDefault", "origin"]);
+    scene.run(&["status", "--pr", &format!("http://{own}/octo/pay/pull/7")]).ends(11, &["octo/pay#7"]);
+}
+
+#[test]
+fn a_folder_and_a_git_that_are_not_there_are_told_apart() {
+    let mut scene = plain();
+    says(&scene.run(&["status", "-C", "no/such"]), 2, "`no/such` does not exist", "-C DIR");
+    says(&scene.run(&["status", "-C", "src/pay.sh"]), 2, "`src/pay.sh` is no folder", "-C DIR");
+    scene.env.insert("PATH".to_owned(), "/nonexistent".to_owned());
+    says(&scene.run(&["status"]), 2, "git could not be run: ", "install git");
+    let mut scene = plain();
+    scene.env.insert("TMPDIR".to_owned(), "/nonexistent".to_owned());
+    says(&scene.run(&["status"]), 2, "no temporary file can be made in /nonexistent", "TMPDIR");
+}
+
+#[test]
 fn an_alias_of_ssh_and_instead_of() {
     let mut scene = plain();
     // ssh reads its file in the home of the account, whatever HOME says: here another ssh answers for the alias.
