@@ -143,6 +143,19 @@ fn git_clock_configuration_and_editors() {
 }
 
 #[test]
+fn a_place_where_no_state_can_be_kept_is_named() {
+    let scene = scene(|_| {});
+    let state = scene.root.join("pay/.git/pushback");
+    let _ = std::fs::remove_dir_all(&state);
+    std::fs::write(&state, "").expect("a file");
+    let out = scene.run(&["doctor", "--json"]);
+    out.ends(2, &[]);
+    has(&out.json(), "state", Some(false), "is no folder", "move it away");
+    std::fs::remove_file(&state).expect("a file");
+    assert_eq!(rows(&scene.run(&["doctor", "--json"]).json(), "state"), []);
+}
+
+#[test]
 fn the_configured_editor_is_looked_at() {
     let check = |agent: &str, ok: bool, words: &str, mend: &str| {
         let scene = scene(|plan| {

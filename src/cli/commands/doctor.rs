@@ -92,6 +92,7 @@ fn here(cx: &Context, tree: &GitWorktree, checks: &mut Vec<CheckView>) {
     };
     checks.push(formats(tree));
     checks.push(disk(tree.common_dir()));
+    checks.extend(unwritable(tree.common_dir()));
     checks.push(match hook::state(tree) {
         Ok((true, how)) if how.contains("is gone") => bad("hook", how, "`pushback hook install` once more"),
         Ok((true, how)) => good("hook", how),
@@ -146,6 +147,18 @@ fn formats(tree: &GitWorktree) -> CheckView {
         ),
         Err(error) => failed("repository", &error.into()),
     }
+}
+
+/// Says where state cannot be kept; every other command would end with that.
+fn unwritable(common_dir: &Utf8Path) -> Option<CheckView> {
+    let state = common_dir.join("pushback");
+    if state.exists() && !state.is_dir() {
+        return Some(bad("state", format!("{state} is no folder"), "move it away"));
+    }
+    let dir = if state.is_dir() { state } else { common_dir.to_owned() };
+    let access = rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK;
+    let error = rustix::fs::access(dir.as_std_path(), access).err()?;
+    Some(bad("state", format!("{dir} cannot be written to: {error}"), "make the folder writable for this account"))
 }
 
 fn disk(dir: &Utf8Path) -> CheckView {
