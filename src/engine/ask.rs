@@ -103,7 +103,8 @@ pub fn verify_head(
     summary: &mut Summary,
     survey: &Survey,
 ) -> Result<(), EngineError> {
-    verify::verify(ports, setup, summary, &survey.obs.pr.base_sha, &survey.obs.pr.head)
+    let commits = (&survey.obs.pr.base_sha, &survey.obs.pr.head);
+    verify::verify(ports, setup, summary, commits, &mut Default::default())
 }
 
 /// Gathers what is shown with one finding.

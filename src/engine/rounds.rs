@@ -1,6 +1,6 @@
 //! The feedback loop: asks `next_step`, performs the step, records what happened, until a named stop.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -17,7 +17,7 @@ pub use super::start::{load, rebuilt};
 
 use crate::ports::{Depth, Event, Held, Woken};
 use crate::review::followup as followup_plans;
-use crate::review::ids::{FindingId, Sha};
+use crate::review::ids::{FindingId, RepoPath, Sha};
 use crate::review::observation::{Observation, PrState};
 use crate::review::outbox;
 use crate::review::step::{RunFacts, Situation, Step, next_step};
@@ -74,6 +74,8 @@ struct Run<'a> {
     blind: u32,
     not_sent: BTreeMap<String, u32>,
     last_posts: u32,
+    /// Tracked files that the tests have changed.
+    left: BTreeSet<RepoPath>,
     /// Findings the editor may be started on; `None` means all.
     only: Option<Vec<FindingId>>,
 }
@@ -131,6 +133,7 @@ pub fn run_on(
         blind: 0,
         not_sent: BTreeMap::new(),
         last_posts: LAST_POSTS,
+        left: BTreeSet::new(),
         only,
     };
     run_observed(&mut run, obs)
@@ -349,7 +352,8 @@ impl Run<'_> {
                 Ok(self.posted(&key, done))
             }
             Step::Verify => {
-                verify::verify(self.ports, self.setup, summary, &survey.obs.pr.base_sha, local)?;
+                let commits = (&survey.obs.pr.base_sha, local);
+                verify::verify(self.ports, self.setup, summary, commits, &mut self.left)?;
                 Ok(None)
             }
             Step::Push(sha) => {

@@ -1,22 +1,34 @@
 //! Tests at a commit: run, repeated when red, asked of the merge base when still red (R9).
 
+use std::collections::BTreeSet;
+
 use super::{EngineError, Ports, Setup};
 use crate::ports::VerifyReport;
-use crate::review::ids::Sha;
+use crate::review::ids::{RepoPath, Sha};
 use crate::review::step::tests_at;
 use crate::review::summary::{RoundOutcome, Summary, Verified, VerifyState};
 
 /// Verified commits that are remembered.
 const REMEMBERED: usize = 12;
 
-/// Runs the verifier on the worktree's HEAD and records the result.
+/// Runs the verifier on the worktree's HEAD and records the result. `left` holds the tracked files that the tests of this
+/// run have changed; any other change in the tree would let the tests speak of something that nobody has committed.
 pub(super) fn verify(
     ports: &Ports<'_>,
     setup: &Setup<'_>,
     summary: &mut Summary,
-    base: &Sha,
-    head: &Sha,
+    (base, head): (&Sha, &Sha),
+    left: &mut BTreeSet<RepoPath>,
 ) -> Result<(), EngineError> {
+    let facts = ports.tree.facts()?;
+    if let Some(path) = facts.modified.iter().find(|path| !left.contains(path)) {
+        let why = format!("the worktree differs from {}: {path} was changed and is not committed", head.short());
+        let report =
+            VerifyReport { state: VerifyState::CouldNotRun, why, log: String::new(), tests: None, skipped: None };
+        ports.say(words(&report, false, None));
+        record(summary, head, report, false, None);
+        return Ok(());
+    }
     ports.say(format!("running the spec tests on {}", head.short()));
     let mut report = ports.verifier.verify(None, ports.reporter);
     let mut flaky = false;
@@ -31,6 +43,7 @@ pub(super) fn verify(
     if ports.clock.interrupted() {
         return Ok(());
     }
+    left.extend(ports.tree.facts()?.modified);
     let on_base = match report.state {
         VerifyState::Red if setup.policy.base_check => base_state(ports, summary, base, head)?,
         VerifyState::Red | VerifyState::Green | VerifyState::CouldNotRun => None,

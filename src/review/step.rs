@@ -487,7 +487,7 @@ fn red_tests(at: &Situation<'_>) -> Option<Step> {
         VerifyState::CouldNotRun => Some(stop(
             StopReason::TestsRed,
             format!("the tests could not be run: {}", record.why),
-            "mend `verify.commands`; a test that did not run proves nothing",
+            "mend `verify.commands`, or what is named there; a test that did not run proves nothing",
         )),
     }
 }

@@ -130,6 +130,31 @@ fn r20_merged_and_closed_end_well_and_stop_a_working_editor() {
 }
 
 #[test]
+fn r09_tests_say_nothing_of_a_commit_from_which_the_worktree_differs() {
+    let scene = Scene::new(one);
+    let hook = scene.root.join("pay/.git/hooks/pre-commit");
+    std::fs::write(&hook, "#!/bin/sh\nsed -i s/BROKEN/mended/ src/pay.sh\n").expect("a hook");
+    std::fs::set_permissions(&hook, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("a mode");
+    let edits = json!([{ "path": "src/pay.sh", "replace": "rate=0", "with": "rate=2 # BROKEN" }]);
+    scene.script_editor(
+        &json!({ "findings": [{ "contains": "a rate that is not zero", "edits": edits, "decision": "fix" }] }),
+    );
+    let before = scene.remote_head();
+    scene.run(&RUN).ends(13, &["the worktree differs from", "src/pay.sh was changed and is not committed"]);
+    assert_eq!(scene.remote_head(), before, "nothing that was not verified is pushed");
+}
+
+#[test]
+fn r09_what_the_tests_themselves_change_stops_nothing() {
+    let scene = Scene::new(|plan| {
+        one(plan);
+        plan.policy = POLICY.replace("sh spec/test.sh", "echo ran >> notes; sh spec/test.sh");
+        plan.base.push(("notes", "of the tests\n".to_owned()));
+    });
+    scene.run(&RUN).ends(0, &["settled"]);
+}
+
+#[test]
 fn r20_a_silent_reviewer_is_waited_for_and_then_named() {
     let scene = Scene::new(|plan| {
         plan.policy = format!("{POLICY}required = [\"codex\"]\n")
