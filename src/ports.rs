@@ -137,6 +137,8 @@ pub trait Forge {
     fn observe(&self, depth: Depth) -> Result<Observation, ForgeError>;
     /// Reads the head alone.
     fn head(&self) -> Result<Sha, ForgeError>;
+    /// Tells whether the pull request was merged or closed; asks for nothing else.
+    fn ended(&self) -> Result<bool, ForgeError>;
     /// Reads the description alone.
     fn description(&self) -> Result<String, ForgeError>;
     /// Reads one thread alone; `None` when it is gone.

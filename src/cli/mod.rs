@@ -15,6 +15,7 @@ mod starter;
 mod token;
 mod typed;
 mod waits;
+mod watch;
 mod watched;
 
 use std::process::ExitCode;

@@ -29,6 +29,8 @@ pub(super) struct Ask<'a> {
 pub(super) enum EditEnd {
     /// Go on with the next step.
     Go,
+    /// Look again first: the editor was stopped because the pull request has ended.
+    Look,
     /// The run stops.
     Stop(StopReason, String, String),
 }
@@ -250,6 +252,11 @@ fn bad_end(ports: &Ports<'_>, summary: &mut Summary, ran: &Ran<'_>) -> Result<Op
                 entry.finding.attempts = entry.finding.attempts.saturating_sub(1);
             }
         }
+    }
+    if *outcome == AgentOutcome::Cancelled && !ports.clock.interrupted() && ports.forge.ended().unwrap_or(false) {
+        finish(summary, RoundOutcome::CutOff, format!("the pull request ended{kept}"));
+        ports.warn(format!("the pull request ended while the editor worked: it was stopped{kept}"));
+        return Ok(Some(EditEnd::Look));
     }
     if *outcome == AgentOutcome::Cancelled {
         finish(summary, RoundOutcome::CutOff, format!("{words}{kept}"));

@@ -356,6 +356,8 @@ impl Run<'_> {
                 verify::verify(self.ports, self.setup, summary, commits, &mut self.left)?;
                 Ok(None)
             }
+            // Nothing goes to the branch of a pull request that has ended meanwhile; what cannot be read stops nothing.
+            Step::Push(_) if self.ports.forge.ended().unwrap_or(false) => Ok(Some(Next::Look(Depth::Full))),
             Step::Push(sha) => {
                 let end = push::push(self.ports, &self.held, summary, &sha)?;
                 self.pushed(summary, &sha, end)
@@ -374,6 +376,7 @@ impl Run<'_> {
             }
             Step::Plan => Ok(match followup::round(self.ports, self.setup, &self.held, summary, local)? {
                 EditEnd::Go => None,
+                EditEnd::Look => Some(Next::Look(Depth::Full)),
                 EditEnd::Stop(reason, why, remedy) => Some(Next::End(Ending::new(reason, why, remedy))),
             }),
             Step::GiveToPerson(ids) => {
@@ -446,6 +449,7 @@ impl Run<'_> {
     fn edit(&self, summary: &mut Summary, survey: &Survey, ask: &Ask<'_>) -> Result<Option<Next>, EngineError> {
         Ok(match edit::edit(self.ports, self.setup, &self.held, summary, survey, ask)? {
             EditEnd::Go => None,
+            EditEnd::Look => Some(Next::Look(Depth::Full)),
             EditEnd::Stop(reason, why, remedy) => Some(Next::End(Ending::new(reason, why, remedy))),
         })
     }

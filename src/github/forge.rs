@@ -13,7 +13,7 @@ use super::wire;
 use crate::ports::{Depth, Forge, ForgeError, LinkedIssue, Write, Written};
 use crate::review::comment::{Comment, Thread};
 use crate::review::ids::{Login, PrRef, Sha};
-use crate::review::observation::{Observation, Permission, PullRequest};
+use crate::review::observation::{Observation, Permission, PrState, PullRequest};
 
 const READINGS: u32 = 3;
 
@@ -37,6 +37,11 @@ impl Github {
     pub fn telling(mut self, early: Sender<Vec<Comment>>) -> Self {
         self.early = Some(early);
         self
+    }
+
+    /// Returns another reader of the same pull request.
+    pub fn twin(&self) -> Self {
+        Self::new(self.api.clone(), self.at.clone(), self.write_gap)
     }
 
     /// Returns the path of the pull request.
@@ -101,6 +106,11 @@ impl Forge for Github {
 
     fn head(&self) -> Result<Sha, ForgeError> {
         self.told(self.pull().and_then(|seen| self.convert_pull(&seen.value))).map(|pull| pull.head)
+    }
+
+    fn ended(&self) -> Result<bool, ForgeError> {
+        let pull = self.told(self.pull().and_then(|seen| self.convert_pull(&seen.value)))?;
+        Ok(pull.state != PrState::Open)
     }
 
     fn description(&self) -> Result<String, ForgeError> {

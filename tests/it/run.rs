@@ -15,6 +15,14 @@ fn one(plan: &mut crate::scene::Plan) {
     plan.editor = settles();
 }
 
+fn waits_for(done: impl Fn() -> bool) {
+    let started = Instant::now();
+    while !done() {
+        assert!(started.elapsed() < Duration::from_secs(20), "it does not happen");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
 /// The editor that does this in every round.
 fn always(round: Value) -> Value {
     json!({ "otherwise": round })
@@ -126,6 +134,15 @@ fn r20_merged_and_closed_end_well_and_stop_a_working_editor() {
         number.ends(0, &[state]);
         assert_eq!(scene.editor_rounds(), 0);
         assert_eq!(scene.writes(), Vec::<String>::new());
+
+        let scene = Scene::new(one);
+        scene.script_editor(&always(json!({ "misbehave": ["hang"] })));
+        let (before, run) = (scene.remote_head(), scene.start(&["run"]));
+        waits_for(|| scene.editor_rounds() == 1);
+        scene.forge.act(json!({ "pull": change }));
+        run.end().ends(0, &[state, "it was stopped"]);
+        assert_eq!((scene.editor_rounds(), scene.remote_head()), (1, before));
+        assert_eq!(scene.summary()["rounds"][0]["outcome"], "cut_off");
     }
 }
 
@@ -152,6 +169,20 @@ fn r09_what_the_tests_themselves_change_stops_nothing() {
         plan.base.push(("notes", "of the tests\n".to_owned()));
     });
     scene.run(&RUN).ends(0, &["settled"]);
+}
+
+#[test]
+fn r20_nothing_is_pushed_once_the_pull_request_has_ended() {
+    let scene = Scene::new(|plan| {
+        one(plan);
+        plan.policy = POLICY.replace("sh spec/test.sh", "sleep 1; sh spec/test.sh");
+    });
+    let (before, run) = (scene.remote_head(), scene.start(&RUN));
+    waits_for(|| scene.git(&["rev-parse", "HEAD"]) != before);
+    scene.forge.act(json!({ "pull": { "merged_by": "ann" } }));
+    run.end().ends(0, &["merged"]);
+    assert_eq!(scene.remote_head(), before);
+    assert_eq!(scene.summary()["rounds"][0]["outcome"], "committed");
 }
 
 #[test]

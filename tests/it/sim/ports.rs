@@ -137,6 +137,12 @@ impl Forge for SimForge {
         Ok(self.0.borrow().repo.remote.clone())
     }
 
+    fn ended(&self) -> Result<bool, ForgeError> {
+        self.read_fault("GET state")?;
+        let world = self.0.borrow();
+        Ok(world.merged || world.closed)
+    }
+
     fn description(&self) -> Result<String, ForgeError> {
         self.read_fault("GET description")?;
         Ok(self.0.borrow().body.clone())
