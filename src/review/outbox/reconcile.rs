@@ -7,13 +7,14 @@ use crate::review::comment::Channel;
 use crate::review::decision::Verb;
 use crate::review::description::{self, BlockReading};
 use crate::review::disarm::{clean, disarm};
+use crate::review::followup;
 use crate::review::ids::FindingId;
 use crate::review::marker::{self, key};
 use crate::review::note::{Note, ReplyVerdict, Standing};
 use crate::review::observation::Observation;
 use crate::review::severity::Severity;
 use crate::review::status::Status;
-use crate::review::summary::{Entry, OutboxItem, Proof, Summary, Target, WriteKind, WriteState};
+use crate::review::summary::{Entry, OutboxItem, Pending, Proof, Summary, Target, WriteKind, WriteState};
 use crate::review::words;
 
 use super::{Receipt, keys, new_item, receipts};
@@ -234,22 +235,43 @@ fn settle_all(summary: &mut Summary, obs: &Observation, notes: &[Note], seen: &[
     }
 }
 
-/// What stands in the thread is the argument: a text that was believed lost and came after all counts before the one that
-/// was to take its place, and the description follows it. Returns the findings whose description says something else.
+/// What stands in the thread is the answer: a text that was believed lost and came after all, or that was posted elsewhere,
+/// counts before the one that was to take its place, and the description follows it. Returns the findings whose
+/// description says something else.
 fn heed_threads(summary: &mut Summary, obs: &Observation, first: &BTreeMap<&str, &Receipt>) -> BTreeSet<FindingId> {
     let mut other = BTreeSet::new();
     for entry in summary.comments.values_mut().filter(|entry| entry.finding.status == Status::Open) {
-        let Some(pending) = entry.pending.as_mut().filter(|pending| pending.verb == Verb::Argue) else { continue };
+        let Some(pending) = entry.pending.as_mut() else { continue };
         let receipt = pending.key.as_deref().and_then(|key| first.get(key));
         let Some(receipt) = receipt.filter(|receipt| receipt.channel == Channel::Inline) else { continue };
         let said = obs.comments.iter().find(|c| (c.channel, c.id) == (receipt.channel, receipt.comment));
-        let Some(said) = said.and_then(|comment| words::argued_reason(&clean(&comment.body))) else { continue };
-        if said != pending.reason && said != disarm(&pending.reason) {
-            pending.reason = said;
+        let Some(said) = said.map(|comment| clean(&comment.body)) else { continue };
+        if says_otherwise(pending, &said) {
             other.insert(entry.finding.id);
         }
     }
     other
+}
+
+/// Takes over what a reply of ours says: its reason, or its plan. Tells whether that is another one than was meant.
+fn says_otherwise(pending: &mut Pending, said: &str) -> bool {
+    match pending.verb {
+        Verb::Argue => match words::argued_reason(said) {
+            Some(reason) if reason != pending.reason && reason != disarm(&pending.reason) => {
+                pending.reason = reason;
+                true
+            }
+            Some(_) | None => false,
+        },
+        Verb::Defer => match words::deferred_link(said).and_then(|url| Some((followup::linked(&url)?.1, url))) {
+            Some((path, url)) if pending.file.as_ref() != Some(&path) => {
+                (pending.file, pending.url) = (Some(path), Some(url));
+                true
+            }
+            Some(_) | None => false,
+        },
+        Verb::Fix | Verb::Stale | Verb::Answer => false,
+    }
 }
 
 /// Tells whether somebody who counts wrote in the thread after our answer and was not heard yet.

@@ -10,7 +10,7 @@ use crate::review::policy::{Policy, Replies};
 use crate::review::sample;
 use crate::review::severity::Severity;
 use crate::review::status::Status;
-use crate::review::summary::{CommandRecord, Entry, Proof};
+use crate::review::summary::{CommandRecord, Entry, Pending, Proof};
 use proptest::prelude::*;
 
 /// A pull request that takes writes, with everything around it.
@@ -519,6 +519,29 @@ fn r13_a_reply_posted_before_state_was_lost_is_taken_over() {
         let last = scene.texts().last().copied().and_then(words::argued_reason).expect("an argument");
         assert!(scene.obs.pr.body.contains(&last), "thread and description give one reason");
     }
+}
+
+#[test]
+fn r15_the_plan_that_a_reply_links_is_the_plan() {
+    let deferred = |path: &str| {
+        let mut entry = argued("c1");
+        let url = format!("https://github.com/octo/pay/blob/{}/{path}", "a".repeat(40));
+        let pending = sample::pending(Verb::Defer, "the callers belong to the next change");
+        entry.pending = Some(Pending { file: Some(path.to_owned()), url: Some(url), ..pending });
+        entry
+    };
+    let mut scene = Scene::new(vec![deferred("wiki/plans/one.md")]);
+    scene.look();
+    let item = next(&scene.summary).cloned().expect("planned");
+    scene.take(&item);
+    // Another machine of ours had a plan of its own in mind.
+    scene.summary = sample::summary(vec![deferred("wiki/plans/other.md")]);
+    scene.run();
+    assert_eq!((scene.status("c1"), scene.posted), (Status::Deferred, 1));
+    let entry = scene.summary.comments.values().next().expect("an entry");
+    assert!(matches!(&entry.proof, Some(Proof::Plan { path, .. }) if path == "wiki/plans/one.md"), "{:?}", entry.proof);
+    let body = &scene.obs.pr.body;
+    assert!(body.contains("wiki/plans/one.md") && !body.contains("wiki/plans/other.md"), "{body}");
 }
 
 #[test]
