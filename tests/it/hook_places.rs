@@ -304,7 +304,7 @@ fn very_many_branches_in_one_push_start_some_runs() {
     let waiting: Vec<u32> =
         processes.iter().filter(|(_, words)| words.contains("hook after")).map(|(pid, _)| *pid).collect();
     // What one of them starts bears its words until it runs a program of its own.
-    let runs = waiting.iter().filter(|pid| parent(**pid).is_none_or(|parent| !waiting.contains(&parent))).count();
+    let runs = waiting.iter().filter(|pid| parent(**pid).is_some_and(|parent| !waiting.contains(&parent))).count();
     assert!(runs <= 32, "{runs}");
 }
 
