@@ -84,7 +84,9 @@ fn r04_a_heading_and_a_numbered_item_carry_a_label() {
         "### P1\n- Cents are lost\n\n### P3\nRename it",
         &[(Severity::P1, "Cents are lost"), (Severity::P3, "Rename it")],
     );
+    check("- [x] P1: Cents were lost", &[(Severity::P1, "Cents were lost")]);
     check("The release is P1\nfor the team", &[]);
+    check("P1\nis what we call it", &[]);
 }
 
 #[test]

@@ -299,7 +299,7 @@ fn label_start(line: &str) -> usize {
     at + line[at..].chars().take(16).take_while(skip).map(char::len_utf8).sum::<usize>()
 }
 
-/// A cheap look: a label needs a mark that ends it.
+/// A cheap look: a label needs a mark that ends it, or one that makes it a heading.
 fn may_be_label(line: &str) -> bool {
     let near = &line.as_bytes()[..line.len().min(LABEL_WINDOW)];
     near.iter().any(|b| matches!(b, b':' | b']' | b')' | b'*' | b'-' | b'|' | b'#') || *b >= 0x80)

@@ -116,7 +116,7 @@ fn speaks(line: &str) -> bool {
         return false;
     }
     let text = strip(line);
-    if is_list_number(text.trim()) {
+    if is_list_mark(text.trim()) {
         return false;
     }
     let text = text.trim_matches(|c: char| {
@@ -125,8 +125,11 @@ fn speaks(line: &str) -> bool {
     !text.is_empty() && !is_bare_level(text) && !is_place(text) && text.chars().any(char::is_alphanumeric)
 }
 
-/// Tells whether a text is the number of a list item and nothing else.
-fn is_list_number(text: &str) -> bool {
+/// Tells whether a text is the number or the check box of a list item and nothing else.
+fn is_list_mark(text: &str) -> bool {
+    if matches!(text.trim_start_matches(['-', '*', '+', ' ']), "[x]" | "[X]") {
+        return true;
+    }
     let digits = text.trim_end_matches(['.', ')']);
     digits.len() < text.len() && !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit())
 }
