@@ -364,10 +364,18 @@ fn plans_there(
 }
 
 fn block_state(summary: &Summary, obs: &Observation) -> BlockState {
-    if let description::BlockReading::Broken(problem) = description::read(&obs.pr.body) {
+    let body = &obs.pr.body;
+    let read = description::read(body);
+    if let description::BlockReading::Broken(problem) = read {
         return BlockState::Broken(problem.to_string());
     }
-    let again: Vec<String> = outbox::removed_again(summary, &obs.pr.body).iter().map(ToString::to_string).collect();
+    // Waiting makes no room for a reason, and closes no fence.
+    if !description::missing(summary, &read).is_empty()
+        && let Err(problem) = description::render_for(summary, body).and_then(|block| description::splice(body, &block))
+    {
+        return BlockState::Broken(problem.to_string());
+    }
+    let again: Vec<String> = outbox::removed_again(summary, body).iter().map(ToString::to_string).collect();
     if again.is_empty() {
         return BlockState::Fine;
     }

@@ -172,6 +172,24 @@ fn r09_what_the_tests_themselves_change_stops_nothing() {
 }
 
 #[test]
+fn r24_a_description_that_takes_no_reason_is_named_and_not_waited_for() {
+    for (body, why) in [
+        ("x".repeat(65_500), "the description has no room for our block; shorten it"),
+        ("Words\n\n```\nopen".to_owned(), "a code fence in the description is never closed; close it"),
+    ] {
+        let scene = Scene::new(|plan| {
+            plan.script = codex_reviews(&[], &[]);
+            plan.script.push(json!({ "after_push": 0, "actions": [{ "review": { "user": RABBIT, "comments": [p2()],
+                "body": "**Actionable comments posted: 1**" } }] }));
+            plan.editor = settles();
+            plan.pull = json!({ "body": body });
+        });
+        scene.run(&RUN).ends(14, &["needs_person: ", why]);
+        assert!(scene.forge.pull()["body"].as_str().is_some_and(|now| now.starts_with(&body)));
+    }
+}
+
+#[test]
 fn r20_nothing_is_pushed_once_the_pull_request_has_ended() {
     let scene = Scene::new(|plan| {
         one(plan);
