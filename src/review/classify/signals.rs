@@ -3,7 +3,7 @@
 use super::clean::head;
 use super::compile::Rules;
 use super::page::Page;
-use super::pattern::Pattern;
+use super::pattern::{Groups, Pattern};
 use super::reviewer::{Sifted, SignalMatch};
 use super::rules::{ClosingIs, SignalIs, VerdictIs};
 use super::words::{Quotes, Words};
@@ -70,10 +70,10 @@ fn fit(reviewer: &Sifted<'_>, rule: &SignalMatch, page: &Page, view: &str) -> Op
     let mut facts = Facts::default();
     let told = matches!(rule.is, SignalIs::Skipped | SignalIs::Failed | SignalIs::Partial);
     if let Some(pattern) = &rule.pattern {
-        if pattern.captures_len() == 1 && !told {
+        if !pattern.has_groups() && !told {
             pattern.is_match(top).then_some(())?;
         } else {
-            facts.take(&pattern.captures(top)?, told);
+            facts.take(&pattern.groups(top)?, told);
         }
     }
     if rule.is == SignalIs::Limited && facts.wait_s.is_none() {
@@ -88,8 +88,8 @@ fn fit(reviewer: &Sifted<'_>, rule: &SignalMatch, page: &Page, view: &str) -> Op
 
 impl Facts {
     /// Takes what the groups of a pattern hold; why it is so only where that is told.
-    fn take(&mut self, found: &regex::Captures<'_>, told: bool) {
-        let group = |name: &str| found.name(name).map(|m| m.as_str());
+    fn take(&mut self, found: &Groups<'_>, told: bool) {
+        let group = |name: &str| found.name(name);
         let number = |name: &str| group(name).and_then(|text| text.parse::<u64>().ok());
         let parts = [("hours", 3_600), ("minutes", 60), ("seconds", 1)];
         let sum = |sum: Option<u64>, (name, unit): (&str, u64)| match number(name) {
@@ -99,8 +99,7 @@ impl Facts {
         self.wait_s = parts.into_iter().fold(None, sum);
         self.count = number("count").and_then(|n| u32::try_from(n).ok());
         if told {
-            let all = found.get(0).map_or("", |m| m.as_str());
-            self.why = reason(group("why").unwrap_or(all));
+            self.why = reason(group("why").unwrap_or(found.text()));
         }
     }
 }
@@ -134,8 +133,7 @@ fn unit_s(word: &str) -> Option<u64> {
 }
 
 fn sha_of(pattern: &Pattern, page: &Page) -> Option<String> {
-    let take =
-        |text: &str| pattern.captures_iter(text).last().and_then(|c| c.name("sha").map(|m| m.as_str().to_lowercase()));
+    let take = |text: &str| pattern.all_groups(text).last().and_then(|c| c.name("sha").map(str::to_lowercase));
     take(&page.flat).or_else(|| take(&page.hidden))
 }
 
@@ -189,7 +187,7 @@ pub(super) fn closing(reviewer: &Sifted<'_>, words: &mut Words<'_>) -> Option<Cl
             if !reviewer.fits(Some(&rule.pattern), &line) {
                 continue;
             }
-            let sha = rule.pattern.captures(raw.trim()).and_then(|c| c.name("sha").map(|m| m.as_str().to_lowercase()));
+            let sha = rule.pattern.groups(raw.trim()).and_then(|c| c.name("sha").map(str::to_lowercase));
             words.drop_line(index);
             return Some(match rule.is {
                 ClosingIs::Addressed => Closed::Addressed { sha },
@@ -247,10 +245,10 @@ pub fn check_signals(rules: &Rules, check: CheckText<'_>) -> Option<(String, Vec
                 return None;
             }
             let found = match &rule.text {
-                Some(text) => Some(text.captures(check.text)?),
+                Some(text) => Some(text.groups(check.text)?),
                 None => None,
             };
-            let count = found.as_ref().and_then(|c| c.name("count")).and_then(|m| m.as_str().parse().ok());
+            let count = found.as_ref().and_then(|c| c.name("count")).and_then(|m| m.parse().ok());
             let facts = Facts { count, why: reason(check.text), ..Facts::default() };
             Some(signal(rule.is, facts, None, true))
         });
