@@ -1,5 +1,6 @@
 //! One pattern of a rule: compiled when it is first asked, size-limited, with ASCII word boundaries. It decides nothing.
 
+use std::borrow::Cow;
 use std::ops::{Deref, Range};
 use std::sync::OnceLock;
 
@@ -128,6 +129,31 @@ impl Pattern {
         let mut tries = TRIES;
         let mut next = move |from| self.groups_from(text, from, &mut tries);
         std::iter::successors(next(0), move |found| next(found.range().end))
+    }
+
+    /// Returns every place of a text that the pattern fits.
+    pub(super) fn all_places(&self, text: &str) -> impl Iterator<Item = Range<usize>> {
+        let mut tries = TRIES;
+        let mut next = move |from| {
+            let find = |regex: &Regex, rest, from| regex.find_at(rest, from).map(|found| found.range());
+            let (at, found) = self.first(text, from, &mut tries, find)?;
+            Some(at + found.start..at + found.end)
+        };
+        std::iter::successors(next(0), move |found| next(found.end))
+    }
+
+    /// Returns a text without what the pattern fits.
+    pub(super) fn without<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        let (mut out, mut done) = (String::new(), 0);
+        for found in self.all_places(text) {
+            out.push_str(&text[done..found.start]);
+            done = found.end;
+        }
+        if done == 0 {
+            return Cow::Borrowed(text);
+        }
+        out.push_str(&text[done..]);
+        Cow::Owned(out)
     }
 
     fn groups_from<'t>(&self, text: &'t str, from: usize, tries: &mut usize) -> Option<Groups<'t>> {

@@ -1,5 +1,7 @@
 //! What a text, a check or a reaction says of the review itself. It reads one text at a time and never judges a reviewer's state.
 
+use std::borrow::Cow;
+
 use super::clean::head;
 use super::compile::Rules;
 use super::page::Page;
@@ -163,8 +165,8 @@ fn left_over(rule: &SignalMatch, view: &str) -> Option<String> {
     }
     let mut rest = view.to_owned();
     for fixed in &rule.envelope {
-        if fixed.is_match(&rest) {
-            rest = fixed.replace_all(&rest, "").into_owned();
+        if let Cow::Owned(less) = fixed.without(&rest) {
+            rest = less;
         }
     }
     let speaks = |line: &str| super::title::strip(head(line, TOP)).chars().any(char::is_alphanumeric);
