@@ -7,7 +7,7 @@ use unicode_normalization::{IsNormalized, is_nfkc_quick};
 
 use super::clean::head;
 use super::compile::Rules;
-use super::page::is_list_item;
+use super::marks::is_list_item;
 use super::pattern::{Groups, Pattern};
 use super::reviewer::{Marker, Reviewer, Sifted};
 use super::rules::MarkerPlace;

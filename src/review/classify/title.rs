@@ -158,7 +158,7 @@ fn is_place(text: &str) -> bool {
 }
 
 fn without_bullet(text: &str) -> &str {
-    if !super::page::is_list_item(text) {
+    if !super::marks::is_list_item(text) {
         return text;
     }
     text.split_once([' ', '\t']).map_or(text, |(_, rest)| rest.trim_start())
