@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::sync::Arc;
 
-use super::pattern::{AskedOf, BadPattern, Pattern};
+use super::pattern::{BadPattern, Pattern};
 use super::reviewer::{Reviewer, Shared, bad, regex};
 use super::rules::{ReviewerOverride, RuleFile, UserRule};
 use super::sieve::Runs;
@@ -146,8 +146,8 @@ impl Rules {
         let texts = || page.texts().chain([body]);
         let by_words = |p: &Pattern| !p.may_fit(&runs) && texts().any(|text| p.is_match(text));
         let lines = || texts().flat_map(str::lines).chain(texts());
-        let late = |p: &Pattern, text| p.find(text).is_some_and(|m| p.begin(text).is_none_or(|at| at > m.start()));
-        let by_start = |p: &Pattern| lines().any(|text| late(p, text));
+        let by_start =
+            |p: &Pattern| lines().any(|text| p.find(text).map(|m| m.range()) != p.groups(text).map(|g| g.range()));
         let wrong = |p: &&Pattern| by_words(p) || by_start(p);
         all.filter(wrong).map(|p| p.source().to_owned()).collect()
     }
@@ -189,7 +189,7 @@ impl Rules {
 fn user_rule(n: usize, rule: &UserRule) -> Result<CompiledUser, BadRule> {
     let name = format!("severity.rule {n}");
     let author = rule.author.clone().filter(|a| a != "*");
-    let pattern = regex("config", &name, &rule.pattern, AskedOf::Lines)?;
+    let pattern = regex("config", &name, &rule.pattern)?;
     pattern.check().map_err(|BadPattern(why)| bad("config", &name, &why))?;
     Ok(CompiledUser { author: author.map(|a| a.to_lowercase()), name, pattern, level: rule.level })
 }

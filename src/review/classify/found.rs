@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 use super::compile::Rules;
 use super::level::{Author, Level};
 use super::page::Page;
-use super::pattern::Pattern;
+use super::pattern::{Groups, Pattern};
 use super::reviewer::Sifted;
 use super::sections::{self, Item};
 use super::signals::{self, Said};
@@ -309,7 +309,7 @@ impl Case<'_> {
                 .places
                 .iter()
                 .filter(|re| self.author.own.may(re))
-                .filter_map(|re| re.captures(&region.text))
+                .filter_map(|re| re.groups(&region.text))
                 .take(1)
                 .for_each(|c| place.take(&c));
         }
@@ -346,11 +346,11 @@ impl Case<'_> {
     fn reported_levels(&self, open: &[usize]) -> Vec<(u64, Severity)> {
         let own = self.author.own;
         let Some(reports) = own.reports.as_ref().filter(|reports| own.may(reports)) else { return Vec::new() };
-        let level = |c: regex::Captures<'_>| {
-            let severity = self.author.own.levels.get(&c.name("level")?.as_str().to_lowercase())?;
-            Some((c.name("id")?.as_str().parse().ok()?, *severity))
+        let level = |c: Groups<'_>| {
+            let severity = self.author.own.levels.get(&c.name("level")?.to_lowercase())?;
+            Some((c.name("id")?.parse().ok()?, *severity))
         };
-        open.iter().filter_map(|i| reports.captures(self.page.text(&self.page.lines[*i])).and_then(level)).collect()
+        open.iter().filter_map(|i| reports.groups(self.page.text(&self.page.lines[*i])).and_then(level)).collect()
     }
 
     fn found(&self, part: &Part<'_>, level: Level) -> Option<Found> {
@@ -380,8 +380,8 @@ impl Case<'_> {
         let top = clean::head(part.text, TITLE_TOP);
         let own = self.author.own;
         let named = own.titles.iter().filter(|re| own.may(re)).find_map(|re| {
-            let found = re.captures(top)?;
-            title::field(found.name("title")?.as_str())
+            let found = re.groups(top)?;
+            title::field(found.name("title")?)
         });
         let around = |at: &std::ops::Range<usize>| {
             let before = title::find(part.text.get(..at.start)?);
@@ -409,7 +409,7 @@ impl Case<'_> {
         if self.input.channel != Channel::Inline || self.page.hidden.is_empty() {
             return None;
         }
-        let found = |re: &Pattern| Some(re.captures(&self.page.hidden)?.name("id")?.as_str().trim().to_owned());
+        let found = |re: &Pattern| Some(re.groups(&self.page.hidden)?.name("id")?.trim().to_owned());
         self.author.own.identities.iter().filter(|re| self.author.own.may(re)).find_map(found)
     }
 
@@ -425,7 +425,7 @@ impl Case<'_> {
                 .places
                 .iter()
                 .filter(|re| self.author.own.may(re))
-                .filter_map(|re| re.captures(&self.page.hidden))
+                .filter_map(|re| re.groups(&self.page.hidden))
                 .take(1)
                 .for_each(|c| place.take(&c));
         }

@@ -3,13 +3,12 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use regex::Captures;
 use unicode_normalization::{IsNormalized, is_nfkc_quick};
 
 use super::clean::head;
 use super::compile::Rules;
-use super::page::is_list_item;
-use super::pattern::Pattern;
+use super::marks::is_list_item;
+use super::pattern::{Groups, Pattern};
 use super::reviewer::{Marker, Reviewer, Sifted};
 use super::rules::MarkerPlace;
 use super::sieve::folded;
@@ -119,14 +118,12 @@ impl<'a> Author<'a> {
         for file in self.files() {
             let sentence = |m: &&Marker| m.place == MarkerPlace::Sentence && file.may(&m.pattern);
             for marker in file.markers.iter().filter(sentence) {
-                for found in marker.pattern.captures_iter(masked) {
-                    let Some(all) = found.get(0) else { continue };
-                    let sentence = sentence_around(masked, all.range());
+                for found in marker.pattern.all_groups(masked) {
+                    let sentence = sentence_around(masked, found.range());
                     if marker.unless.as_ref().is_some_and(|u| u.is_match(sentence)) {
                         continue;
                     }
-                    let hit = Hit { native: marker.native(&found), text: all.as_str(), at: Some(all.range()) };
-                    out.extend(self.level(file, marker, hit));
+                    out.extend(self.level(file, marker, Hit::of(marker, &found)));
                 }
             }
         }
@@ -221,6 +218,12 @@ struct Hit<'t> {
     at: Option<Range<usize>>,
 }
 
+impl<'t> Hit<'t> {
+    fn of(marker: &Marker, found: &Groups<'t>) -> Self {
+        Self { native: marker.native(found), text: found.text(), at: Some(found.range()) }
+    }
+}
+
 /// The line on which markers of one place are looked for, in its compatibility form.
 struct Head<'t> {
     at: usize,
@@ -250,22 +253,21 @@ impl<'t> Head<'t> {
             MarkerPlace::Paragraph | MarkerPlace::Sentence => (&*self.text, 0),
         };
         let found = captures(&marker.pattern, marker.unless.as_ref(), text)?;
-        let all = found.get(0)?;
+        let all = found.range();
         let back = |offset: usize| self.map.as_ref().map_or(offset, |m| m.get(offset).copied().unwrap_or(self.len));
-        let at = self.at + back(skipped + all.start())..self.at + back(skipped + all.end());
-        Some(Hit { native: marker.native(&found), text: all.as_str(), at: Some(at) })
+        let at = self.at + back(skipped + all.start)..self.at + back(skipped + all.end);
+        Some(Hit { at: Some(at), ..Hit::of(marker, &found) })
     }
 }
 
 fn anywhere<'t>(marker: &Marker, text: &'t str) -> Option<Hit<'t>> {
     let found = captures(&marker.pattern, marker.unless.as_ref(), text)?;
-    let all = found.get(0)?;
-    Some(Hit { native: marker.native(&found), text: all.as_str(), at: Some(all.range()) })
+    Some(Hit::of(marker, &found))
 }
 
-fn captures<'t>(pattern: &Pattern, unless: Option<&Pattern>, text: &'t str) -> Option<Captures<'t>> {
-    let found = pattern.captures(text)?;
-    let refused = unless.is_some_and(|u| found.get(0).is_some_and(|all| u.is_match(line_around(text, all.range()))));
+fn captures<'t>(pattern: &Pattern, unless: Option<&Pattern>, text: &'t str) -> Option<Groups<'t>> {
+    let found = pattern.groups(text)?;
+    let refused = unless.is_some_and(|u| u.is_match(line_around(text, found.range())));
     (!refused).then_some(found)
 }
 

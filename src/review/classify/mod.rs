@@ -5,6 +5,7 @@ mod clean;
 mod compile;
 mod found;
 mod level;
+mod marks;
 mod offline;
 mod page;
 mod pattern;

@@ -71,15 +71,15 @@ fn utf8(bytes: &[u8]) -> Result<Cow<'_, str>, String> {
 fn answer(value: &Value, n: usize, rules: &Rules) -> Result<String, String> {
     let object = value.as_object().ok_or_else(|| error("not a comment object", n))?;
     let row = Row::read(object).map_err(|why| error(&why, n))?;
-    let login = Login::new(&row.login);
+    let login = Login::new(row.login);
     let input = CommentInput {
-        account: row.account.unwrap_or_else(|| guess_account(rules, &row.login)),
-        path: row.path.as_deref(),
+        account: row.account.unwrap_or_else(|| guess_account(rules, &login, row.login)),
+        path: row.path,
         line: row.line,
         is_reply: row.is_reply,
         reply_unknown: row.reply_unknown,
         review_state: row.state,
-        ..CommentInput::new(&login, AccountKind::Person, row.channel, &row.body)
+        ..CommentInput::new(&login, AccountKind::Person, row.channel, row.body)
     };
     let classified = classify(rules, &input);
     let id = object.get("id").unwrap_or(&Value::Null);
@@ -87,34 +87,34 @@ fn answer(value: &Value, n: usize, rules: &Rules) -> Result<String, String> {
 }
 
 /// An account without a type: the suffix that only apps have, or the exact login of a known reviewer.
-fn guess_account(rules: &Rules, login: &str) -> AccountKind {
-    let known = || rules.reviewer_of(&Login::new(login), AccountKind::Bot, "").is_some();
-    if login.trim().ends_with("[bot]") || known() { AccountKind::Bot } else { AccountKind::Person }
+fn guess_account(rules: &Rules, login: &Login, written: &str) -> AccountKind {
+    let known = || rules.reviewer_of(login, AccountKind::Bot, "").is_some();
+    if written.trim().ends_with("[bot]") || known() { AccountKind::Bot } else { AccountKind::Person }
 }
 
-struct Row {
-    login: String,
+struct Row<'a> {
+    login: &'a str,
     account: Option<AccountKind>,
     channel: Channel,
-    body: String,
-    path: Option<String>,
+    body: &'a str,
+    path: Option<&'a str>,
     line: Option<u32>,
     is_reply: bool,
     reply_unknown: bool,
     state: Option<ReviewState>,
 }
 
-impl Row {
-    fn read(object: &Map<String, Value>) -> Result<Self, String> {
+impl<'a> Row<'a> {
+    fn read(object: &'a Map<String, Value>) -> Result<Self, String> {
         let text = |key: &str| object.get(key).and_then(Value::as_str);
         let user = object.get("user").or_else(|| object.get("author")).and_then(Value::as_object);
         let of_user = |key: &str| user.and_then(|u| u.get(key)).and_then(Value::as_str);
-        let login = text("login").or_else(|| of_user("login")).unwrap_or("ghost").to_owned();
+        let login = text("login").or_else(|| of_user("login")).unwrap_or("ghost");
         let account = of_user("type").or_else(|| of_user("__typename")).or_else(|| text("type")).and_then(account_kind);
         let body = match object.get("body") {
-            Some(Value::String(body)) => body.clone(),
-            Some(Value::Null) | None if user.is_some() => String::new(),
-            Some(Value::Null) => String::new(),
+            Some(Value::String(body)) => body,
+            Some(Value::Null) | None if user.is_some() => "",
+            Some(Value::Null) => "",
             Some(_) => return Err("`body` is not text".to_owned()),
             None => return Err("`body` is missing".to_owned()),
         };
@@ -126,7 +126,7 @@ impl Row {
             account,
             channel: channel(object)?,
             body,
-            path: text("path").filter(|p| !p.is_empty()).map(ToOwned::to_owned),
+            path: text("path").filter(|p| !p.is_empty()),
             line: line.and_then(|n| u32::try_from(n).ok()),
             is_reply,
             // A forge's own object names the comment it answers; the short form cannot.

@@ -1,6 +1,7 @@
 //! One pattern of a rule: compiled when it is first asked, size-limited, with ASCII word boundaries. It decides nothing.
 
-use std::ops::Deref;
+use std::borrow::Cow;
+use std::ops::{Deref, Range};
 use std::sync::OnceLock;
 
 use regex::{Captures, Regex, RegexBuilder};
@@ -20,10 +21,40 @@ pub(super) struct BadPattern(pub(super) String);
 pub(super) struct Pattern {
     source: String,
     reading: Reading,
-    asked_of: AskedOf,
     needs: OnceLock<Needs>,
     start: OnceLock<Start>,
     compiled: OnceLock<Regex>,
+    /// The pattern at the start of a text: where it begins is told before, and the engine's search for it is spared.
+    from_start: OnceLock<Regex>,
+}
+
+/// Places where a pattern is tried before the engine searches the rest of the text: a text with many places that lead to
+/// nothing stays linear work.
+const TRIES: usize = 8;
+
+/// What the groups of a pattern hold in a text.
+#[derive(Debug)]
+pub(super) struct Groups<'t> {
+    /// Where the text begins that was searched.
+    at: usize,
+    found: Captures<'t>,
+}
+
+impl<'t> Groups<'t> {
+    /// Returns what a group holds, if it took part.
+    pub(super) fn name(&self, name: &str) -> Option<&'t str> {
+        self.found.name(name).map(|group| group.as_str())
+    }
+
+    /// Returns all that the pattern fits.
+    pub(super) fn text(&self) -> &'t str {
+        self.found.get(0).map_or("", |all| all.as_str())
+    }
+
+    /// Returns where in the text that is.
+    pub(super) fn range(&self) -> Range<usize> {
+        self.found.get(0).map_or(self.at..self.at, |all| self.at + all.start()..self.at + all.end())
+    }
 }
 
 /// How the classes of a pattern are meant.
@@ -33,16 +64,6 @@ pub(super) enum Reading {
     Exact,
     /// It is built in: `\w` is [`WORD`] and `\d` is ASCII, as the full classes take much memory and time to compile.
     Small,
-}
-
-/// What a pattern is asked of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum AskedOf {
-    /// Texts of several lines, each of which has a start and an end.
-    Texts,
-    /// Single lines, without their end. There is one place to start then, which spares the engine two of its three ways
-    /// over the line.
-    Lines,
 }
 
 macro_rules! signs {
@@ -68,12 +89,13 @@ const SIGN: &str = concat!("[", signs!(), "]");
 
 impl Pattern {
     /// Keeps a pattern for later.
-    pub(super) fn new(source: &str, reading: Reading, asked_of: AskedOf) -> Result<Self, BadPattern> {
+    pub(super) fn new(source: &str, reading: Reading) -> Result<Self, BadPattern> {
         if source.len() > MAX_LEN {
             return Err(BadPattern(format!("the pattern is longer than {MAX_LEN} bytes")));
         }
-        let (needs, start, compiled) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
-        Ok(Self { source: source.to_owned(), reading, asked_of, needs, start, compiled })
+        let (needs, start) = (OnceLock::new(), OnceLock::new());
+        let (compiled, from_start) = (OnceLock::new(), OnceLock::new());
+        Ok(Self { source: source.to_owned(), reading, needs, start, compiled, from_start })
     }
 
     /// Returns the pattern as written.
@@ -86,28 +108,100 @@ impl Pattern {
         page.may(self.needs.get_or_init(|| Needs::of(&self.source)))
     }
 
-    /// Returns the first place in a text where the pattern may begin. None is certain, and costs no compilation.
-    pub(super) fn begin(&self, text: &str) -> Option<usize> {
-        self.start.get_or_init(|| Start::of(&self.as_run(), self.several_lines())).first(text)
+    /// Tells whether the pattern may begin anywhere in a text; false is certain, and costs no compilation.
+    pub(super) fn may_begin(&self, text: &str) -> bool {
+        self.start().next(text, 0).is_some()
     }
 
     /// Tells whether the pattern fits a text.
     pub(super) fn is_match(&self, text: &str) -> bool {
-        self.begin(text).is_some_and(|at| self.regex().is_match_at(text, at))
+        let fits = |regex: &Regex, rest, from| regex.is_match_at(rest, from).then_some(());
+        self.first(text, 0, &mut TRIES.clone(), fits).is_some()
     }
 
     /// Returns what the groups of the pattern hold where it fits a text first.
-    pub(super) fn captures<'t>(&self, text: &'t str) -> Option<Captures<'t>> {
-        self.regex().captures_at(text, self.begin(text)?)
+    pub(super) fn groups<'t>(&self, text: &'t str) -> Option<Groups<'t>> {
+        self.groups_from(text, 0, &mut TRIES.clone())
+    }
+
+    /// Returns what the groups of the pattern hold wherever it fits a text.
+    pub(super) fn all_groups<'t>(&self, text: &'t str) -> impl Iterator<Item = Groups<'t>> {
+        let mut tries = TRIES;
+        let mut next = move |from| self.groups_from(text, from, &mut tries);
+        std::iter::successors(next(0), move |found| next(found.range().end))
+    }
+
+    /// Returns every place of a text that the pattern fits.
+    pub(super) fn all_places(&self, text: &str) -> impl Iterator<Item = Range<usize>> {
+        let mut tries = TRIES;
+        let mut next = move |from| {
+            let find = |regex: &Regex, rest, from| regex.find_at(rest, from).map(|found| found.range());
+            let (at, found) = self.first(text, from, &mut tries, find)?;
+            Some(at + found.start..at + found.end)
+        };
+        std::iter::successors(next(0), move |found| next(found.end))
+    }
+
+    /// Returns a text without what the pattern fits.
+    pub(super) fn without<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        let (mut out, mut done) = (String::new(), 0);
+        for found in self.all_places(text) {
+            out.push_str(&text[done..found.start]);
+            done = found.end;
+        }
+        if done == 0 {
+            return Cow::Borrowed(text);
+        }
+        out.push_str(&text[done..]);
+        Cow::Owned(out)
+    }
+
+    fn groups_from<'t>(&self, text: &'t str, from: usize, tries: &mut usize) -> Option<Groups<'t>> {
+        let (at, found) = self.first(text, from, tries, |regex, rest, from| regex.captures_at(rest, from))?;
+        Some(Groups { at, found })
+    }
+
+    /// Asks where the pattern may begin, from a place on, until there is an answer: about the rest of the text there, or
+    /// about the whole text once there were too many tries. Returns where the text begins that was asked about.
+    fn first<'t, T>(
+        &self,
+        text: &'t str,
+        from: usize,
+        tries: &mut usize,
+        ask: impl Fn(&Regex, &'t str, usize) -> Option<T>,
+    ) -> Option<(usize, T)> {
+        let mut at = self.start().next(text, from)?;
+        while self.start().is_known() && *tries > 0 {
+            if let Some(found) = ask(self.from_start(), text.get(at..)?, 0) {
+                return Some((at, found));
+            }
+            *tries -= 1;
+            at = self.start().next(text, at + 1)?;
+        }
+        ask(self.regex(), text, at).map(|found| (0, found))
+    }
+
+    fn start(&self) -> &Start {
+        self.start.get_or_init(|| Start::of(&self.as_run()))
+    }
+
+    fn from_start(&self) -> &Regex {
+        let build = || self.build(&format!(r"\A(?:{})", self.as_run())).unwrap_or_else(|_| never());
+        self.from_start.get_or_init(build)
     }
 
     fn regex(&self) -> &Regex {
-        self.compiled.get_or_init(|| self.build().unwrap_or_else(|_| never()))
+        self.compiled.get_or_init(|| self.build(&self.as_run()).unwrap_or_else(|_| never()))
+    }
+
+    /// Tells whether any group of the pattern has a name.
+    pub(super) fn has_groups(&self) -> bool {
+        self.source.contains("(?P<") || self.source.contains("(?<")
     }
 
     /// Compiles the pattern now; one that matches nothing at all is refused too.
     pub(super) fn check(&self) -> Result<(), BadPattern> {
-        let built = self.build().map_err(|e| BadPattern(one_line(&e.to_string())))?;
+        let built = self.build(&self.as_run()).map_err(|e| BadPattern(one_line(&e.to_string())))?;
         if built.is_match("") {
             return Err(BadPattern("the pattern matches the empty text".to_owned()));
         }
@@ -119,13 +213,9 @@ impl Pattern {
         rewritten(&self.source, self.reading).replace('\u{fe0f}', "")
     }
 
-    fn several_lines(&self) -> bool {
-        self.asked_of == AskedOf::Texts
-    }
-
-    fn build(&self) -> Result<Regex, regex::Error> {
-        let mut builder = RegexBuilder::new(&self.as_run());
-        builder.multi_line(self.several_lines()).size_limit(SIZE_LIMIT).dfa_size_limit(SIZE_LIMIT).build()
+    fn build(&self, pattern: &str) -> Result<Regex, regex::Error> {
+        let mut builder = RegexBuilder::new(pattern);
+        builder.multi_line(true).size_limit(SIZE_LIMIT).dfa_size_limit(SIZE_LIMIT).build()
     }
 }
 
@@ -211,14 +301,14 @@ mod tests {
 
     #[test]
     fn classes_of_built_in_patterns_are_small() {
-        let small = Pattern::new(r"^[^\w\n]+\w+\W[\d\W]$", Reading::Small, AskedOf::Texts).expect("short enough");
+        let small = Pattern::new(r"^[^\w\n]+\w+\W[\d\W]$", Reading::Small).expect("short enough");
         assert!(small.check().is_ok());
         assert!(small.is_match("🔥é-1") && small.is_match("-x-。") && !small.is_match("a-b-1"));
     }
 
     #[test]
     fn a_pattern_that_cannot_compile_fits_nothing() {
-        let pattern = Pattern::new("(", Reading::Exact, AskedOf::Texts).expect("short enough");
+        let pattern = Pattern::new("(", Reading::Exact).expect("short enough");
         assert!(pattern.check().is_err() && !pattern.is_match("("));
     }
 }

@@ -2,7 +2,7 @@
 
 use super::clean::line_end;
 use super::level::{Author, Level};
-use super::page::is_list_item;
+use super::marks::is_list_item;
 use super::words::{Quotes, Words};
 use crate::review::severity::Severity;
 

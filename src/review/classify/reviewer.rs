@@ -6,11 +6,9 @@ use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use regex::Captures;
-
 use super::Kind;
 use super::compile::BadRule;
-use super::pattern::{AskedOf, BadPattern, Pattern, Reading};
+use super::pattern::{BadPattern, Groups, Pattern, Reading};
 use super::rules::{
     CheckRule, ClosingIs, MarkerPlace, MarkerRule, ReactionRule, RequestRule, RuleFile, SectionRule, SignalIs,
     SignalRule, VerdictIs, VerdictRule,
@@ -111,9 +109,9 @@ pub(super) struct Marker {
 
 impl Marker {
     /// Returns the native level of a match, lower case.
-    pub(super) fn native(&self, found: &Captures<'_>) -> String {
+    pub(super) fn native(&self, found: &Groups<'_>) -> String {
         let group = ["level", "level2"].iter().find_map(|name| found.name(name));
-        let level = group.map_or_else(|| self.level.as_deref().unwrap_or_default(), |m| m.as_str()).trim();
+        let level = group.or(self.level.as_deref()).unwrap_or_default().trim();
         if level.is_ascii() { level.to_ascii_lowercase() } else { level.to_lowercase() }
     }
 }
@@ -275,7 +273,7 @@ impl Reviewer {
         levels.extend(lower(&file.levels));
         let sections: Vec<Section> = each(&file.section, |s| make.section(s))?;
         let closing =
-            |c: &super::rules::ClosingRule| Ok(Closing { is: c.is, pattern: make.line(&c.name, &c.pattern)? });
+            |c: &super::rules::ClosingRule| Ok(Closing { is: c.is, pattern: make.regex(&c.name, &c.pattern)? });
         let parts = Parts {
             body: make.union("body", &file.body)?,
             carriers: file.carriers.iter().filter(|c| *c != "*").map(|l| Login::new(l)).collect(),
@@ -324,14 +322,7 @@ struct Maker<'a> {
 
 impl Maker<'_> {
     fn marker(&self, rule: &MarkerRule) -> Result<Marker, BadRule> {
-        let pattern = match rule.place {
-            MarkerPlace::Head | MarkerPlace::Last | MarkerPlace::Paragraph | MarkerPlace::Label => {
-                self.line(&rule.name, &rule.pattern)?
-            }
-            MarkerPlace::Line | MarkerPlace::Comment | MarkerPlace::Sentence => {
-                self.regex(&rule.name, &rule.pattern)?
-            }
-        };
+        let pattern = self.regex(&rule.name, &rule.pattern)?;
         let asks = rule.asks.unwrap_or(true);
         if !rule.pattern.contains("(?P<level") && rule.level.is_none() && asks && !rule.plain {
             return Err(bad(self.file, &rule.name, "it has neither a level nor a group `level`"));
@@ -350,7 +341,6 @@ impl Maker<'_> {
 
     fn section(&self, rule: &SectionRule) -> Result<Section, BadRule> {
         let part = |pattern: &Option<String>| self.maybe(&rule.name, pattern.as_ref());
-        let line = |pattern: &Option<String>| pattern.as_ref().map(|p| self.line(&rule.name, p)).transpose();
         if rule.summary.is_none() && rule.heading.is_none() && !rule.whole {
             return Err(bad(self.file, &rule.name, "a section needs `summary`, `heading` or `whole`"));
         }
@@ -358,16 +348,16 @@ impl Maker<'_> {
             name: rule.name.clone(),
             channels: rule.channels.clone(),
             summary: part(&rule.summary)?,
-            heading: line(&rule.heading)?,
-            stop: line(&rule.stop)?,
+            heading: part(&rule.heading)?,
+            stop: part(&rule.stop)?,
             whole: rule.whole,
             code: rule.code,
             ignore: rule.ignore,
             level: rule.level.clone(),
-            item: line(&rule.item)?,
+            item: part(&rule.item)?,
             block: part(&rule.block)?,
             file: part(&rule.file)?,
-            group: line(&rule.group)?,
+            group: part(&rule.group)?,
             closed: part(&rule.closed)?,
             together: rule.together.clone(),
         })
@@ -428,11 +418,7 @@ impl Maker<'_> {
     }
 
     fn regex(&self, name: &str, pattern: &str) -> Result<Pattern, BadRule> {
-        regex(self.file, name, pattern, AskedOf::Texts)
-    }
-
-    fn line(&self, name: &str, pattern: &str) -> Result<Pattern, BadRule> {
-        regex(self.file, name, pattern, AskedOf::Lines)
+        regex(self.file, name, pattern)
     }
 
     fn union(&self, name: &str, patterns: &[String]) -> Result<Option<Pattern>, BadRule> {
@@ -441,7 +427,7 @@ impl Maker<'_> {
     }
 }
 
-pub(super) fn regex(file: &str, name: &str, pattern: &str, asked_of: AskedOf) -> Result<Pattern, BadRule> {
+pub(super) fn regex(file: &str, name: &str, pattern: &str) -> Result<Pattern, BadRule> {
     let reading = if file == "config" { Reading::Exact } else { Reading::Small };
-    Pattern::new(pattern, reading, asked_of).map_err(|BadPattern(why)| bad(file, name, &why))
+    Pattern::new(pattern, reading).map_err(|BadPattern(why)| bad(file, name, &why))
 }

@@ -1,10 +1,8 @@
 //! Findings that stand in a body: the parts of it that hold them, and where each one begins. It takes them out; `level` grades them.
 
-use regex::Captures;
-
 use super::clean::head;
 use super::page::{BODY, Page};
-use super::pattern::Pattern;
+use super::pattern::{Groups, Pattern};
 use super::reviewer::{Section, Sifted};
 use super::words::Words;
 use crate::review::comment::Channel;
@@ -175,7 +173,7 @@ impl Walk<'_> {
         }
         let from = head(from, 200).to_owned();
         let mut item = Item { section, from, first, block: index, by_block: true, ..Item::default() };
-        if let Some(found) = rule.block.as_ref().and_then(|re| re.captures(summary)) {
+        if let Some(found) = rule.block.as_ref().and_then(|re| re.groups(summary)) {
             item.take(&found);
         }
         item.head = summary.to_owned();
@@ -189,7 +187,7 @@ impl Walk<'_> {
         if item.path.is_none()
             && let Some(file) = place.file
             && let Some(found) =
-                rule.file.as_ref().and_then(|re| re.captures(head(&self.page.blocks[file as usize].summary, 1_000)))
+                rule.file.as_ref().and_then(|re| re.groups(head(&self.page.blocks[file as usize].summary, 1_000)))
         {
             item.path = text_of(&found, "path");
         }
@@ -216,7 +214,7 @@ impl Walk<'_> {
         let text = self.page.text(line).trim();
         // Outside of sections nothing turns on a line, unless one can be opened by it.
         let asked = self.headed || self.heading.is_some() || place.section.is_some() || self.whole.is_some();
-        let turns = asked && !text.is_empty() && self.turns.iter().any(|pattern| pattern.begin(text).is_some());
+        let turns = asked && !text.is_empty() && self.turns.iter().any(|pattern| pattern.may_begin(text));
         if place.section.is_none() && place.item.is_none() {
             self.heading_line(text, line.block, index, turns);
         }
@@ -228,19 +226,18 @@ impl Walk<'_> {
             return self.close(index);
         }
         self.found.open.push(index);
-        if turns && let Some(found) = rule.group.as_ref().and_then(|re| re.captures(text)) {
+        if turns && let Some(found) = rule.group.as_ref().and_then(|re| re.groups(text)) {
             self.group = text_of(&found, "level");
             return;
         }
         if turns
             && place.item.is_none()
-            && let Some(found) = rule.item.as_ref().and_then(|re| re.captures(text))
+            && let Some(found) = rule.item.as_ref().and_then(|re| re.groups(text))
         {
             let from = head(self.section_of(place).map_or("", |(_, from)| from), 200).to_owned();
             let mut item = Item { section, from, first: index, block: line.block, ..Item::default() };
             item.take(&found);
-            let rest = found.get(0).map_or("", |all| text.get(all.end()..).unwrap_or_default());
-            item.head = rest.trim().to_owned();
+            item.head = text.get(found.range().end..).unwrap_or_default().trim().to_owned();
             self.close(index);
             self.start(item, place);
             return;
@@ -266,16 +263,16 @@ impl Walk<'_> {
             self.heading = None;
         } else if self.heading.as_ref().is_none_or(|(s, _, _)| *s != section) {
             // Before its heading, or after its end.
-        } else if let Some(found) = rule.file.as_ref().and_then(|re| re.captures(text)) {
+        } else if let Some(found) = rule.file.as_ref().and_then(|re| re.groups(text)) {
             self.close(index);
             self.group = text_of(&found, "path");
-        } else if let Some(found) = rule.item.as_ref().and_then(|re| re.captures(text)) {
+        } else if let Some(found) = rule.item.as_ref().and_then(|re| re.groups(text)) {
             self.close(index);
             let path = self.group.clone();
             let mut item =
                 Item { section, path, from: rule.name.clone(), first: index, copied: true, ..Item::default() };
             item.take(&found);
-            item.head = found.get(0).and_then(|all| text.get(all.end()..)).unwrap_or_default().trim().to_owned();
+            item.head = text.get(found.range().end..).unwrap_or_default().trim().to_owned();
             self.found.any = true;
             self.current = Some(item);
         } else if let Some(item) = &mut self.current {
@@ -322,13 +319,13 @@ fn is_heading(text: &str) -> bool {
     (1..=6).contains(&level) && text.as_bytes().get(level) == Some(&b' ')
 }
 
-fn text_of(found: &Captures<'_>, name: &str) -> Option<String> {
-    found.name(name).map(|m| m.as_str().trim().to_owned()).filter(|t| !t.is_empty())
+fn text_of(found: &Groups<'_>, name: &str) -> Option<String> {
+    found.name(name).map(|m| m.trim().to_owned()).filter(|t| !t.is_empty())
 }
 
 impl Item {
     /// Takes what a pattern's groups say.
-    pub(super) fn take(&mut self, found: &Captures<'_>) {
+    pub(super) fn take(&mut self, found: &Groups<'_>) {
         let number = |name: &str| text_of(found, name).and_then(|t| t.parse().ok());
         self.path = text_of(found, "path").or_else(|| self.path.take());
         self.line = number("line").or(self.line);

@@ -1,9 +1,11 @@
 //! What a text, a check or a reaction says of the review itself. It reads one text at a time and never judges a reviewer's state.
 
+use std::borrow::Cow;
+
 use super::clean::head;
 use super::compile::Rules;
 use super::page::Page;
-use super::pattern::Pattern;
+use super::pattern::{Groups, Pattern};
 use super::reviewer::{Sifted, SignalMatch};
 use super::rules::{ClosingIs, SignalIs, VerdictIs};
 use super::words::{Quotes, Words};
@@ -70,12 +72,11 @@ fn fit(reviewer: &Sifted<'_>, rule: &SignalMatch, page: &Page, view: &str) -> Op
     let mut facts = Facts::default();
     let told = matches!(rule.is, SignalIs::Skipped | SignalIs::Failed | SignalIs::Partial);
     if let Some(pattern) = &rule.pattern {
-        if pattern.captures_len() == 1 && !told {
+        if !pattern.has_groups() && !told {
             pattern.is_match(top).then_some(())?;
         } else {
-            let found = pattern.captures(top)?;
-            let group = |name: &str| found.name(name).map(|m| m.as_str());
-            (group("closed").is_none() || group("closed") == group("count")).then_some(())?;
+            let found = pattern.groups(top)?;
+            (found.name("closed").is_none() || found.name("closed") == found.name("count")).then_some(())?;
             facts.take(&found, told);
         }
     }
@@ -91,8 +92,8 @@ fn fit(reviewer: &Sifted<'_>, rule: &SignalMatch, page: &Page, view: &str) -> Op
 
 impl Facts {
     /// Takes what the groups of a pattern hold; why it is so only where that is told.
-    fn take(&mut self, found: &regex::Captures<'_>, told: bool) {
-        let group = |name: &str| found.name(name).map(|m| m.as_str());
+    fn take(&mut self, found: &Groups<'_>, told: bool) {
+        let group = |name: &str| found.name(name);
         let number = |name: &str| group(name).and_then(|text| text.parse::<u64>().ok());
         let parts = [("hours", 3_600), ("minutes", 60), ("seconds", 1)];
         let sum = |sum: Option<u64>, (name, unit): (&str, u64)| match number(name) {
@@ -102,8 +103,7 @@ impl Facts {
         self.wait_s = parts.into_iter().fold(None, sum);
         self.count = number("count").and_then(|n| u32::try_from(n).ok());
         if told {
-            let all = found.get(0).map_or("", |m| m.as_str());
-            self.why = reason(group("why").unwrap_or(all));
+            self.why = reason(group("why").unwrap_or(found.text()));
         }
     }
 }
@@ -137,8 +137,7 @@ fn unit_s(word: &str) -> Option<u64> {
 }
 
 fn sha_of(pattern: &Pattern, page: &Page) -> Option<String> {
-    let take =
-        |text: &str| pattern.captures_iter(text).last().and_then(|c| c.name("sha").map(|m| m.as_str().to_lowercase()));
+    let take = |text: &str| pattern.all_groups(text).last().and_then(|c| c.name("sha").map(str::to_lowercase));
     take(&page.flat).or_else(|| take(&page.hidden))
 }
 
@@ -168,8 +167,8 @@ fn left_over(rule: &SignalMatch, view: &str) -> Option<String> {
     }
     let mut rest = view.to_owned();
     for fixed in &rule.envelope {
-        if fixed.is_match(&rest) {
-            rest = fixed.replace_all(&rest, "").into_owned();
+        if let Cow::Owned(less) = fixed.without(&rest) {
+            rest = less;
         }
     }
     let speaks = |line: &str| super::title::strip(head(line, TOP)).chars().any(char::is_alphanumeric);
@@ -192,7 +191,7 @@ pub(super) fn closing(reviewer: &Sifted<'_>, words: &mut Words<'_>) -> Option<Cl
             if !reviewer.fits(Some(&rule.pattern), &line) {
                 continue;
             }
-            let sha = rule.pattern.captures(raw.trim()).and_then(|c| c.name("sha").map(|m| m.as_str().to_lowercase()));
+            let sha = rule.pattern.groups(raw.trim()).and_then(|c| c.name("sha").map(str::to_lowercase));
             words.drop_line(index);
             return Some(match rule.is {
                 ClosingIs::Addressed => Closed::Addressed { sha },
@@ -251,10 +250,10 @@ pub fn check_signals(rules: &Rules, check: CheckText<'_>) -> Option<(String, Vec
                 return None;
             }
             let found = match &rule.text {
-                Some(text) => Some(text.captures(check.text)?),
+                Some(text) => Some(text.groups(check.text)?),
                 None => None,
             };
-            let count = found.as_ref().and_then(|c| c.name("count")).and_then(|m| m.as_str().parse().ok());
+            let count = found.as_ref().and_then(|c| c.name("count")).and_then(|m| m.parse().ok());
             let facts = Facts { count, why: reason(check.text), ..Facts::default() };
             Some(signal(rule.is, facts, None, true))
         });

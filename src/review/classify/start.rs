@@ -1,7 +1,7 @@
-//! How a text must begin so that a pattern fits it, where the pattern fits at its start alone. Told once from the pattern,
-//! and then by a look at three bytes, which spares most searches of the first line for a label.
+//! Where in a text a pattern may begin: at its start, at the start of a line, or at some first bytes. Told once from the
+//! pattern, and then by a look at three bytes. A pattern that is tried only there needs no search of the text.
 
-use memchr::memchr;
+use memchr::{memchr, memchr2, memchr3};
 use regex_syntax::ParserBuilder;
 use regex_syntax::hir::{Class, Hir, HirKind, Look};
 
@@ -26,41 +26,79 @@ impl Bytes {
     }
 }
 
-/// What a pattern wants at the start of a text.
+/// Where a pattern may begin.
 #[derive(Debug, Default)]
 pub(super) struct Start {
-    /// False when a line end before it is a start as well.
-    only_text: bool,
+    place: Place,
     /// The bytes that may stand there, first to third; fewer where a match may be shorter.
     near: Vec<Bytes>,
 }
 
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+enum Place {
+    /// At the start of a text.
+    Text,
+    /// At the start of a line.
+    Line,
+    /// At one of few bytes.
+    Byte(Vec<u8>),
+    /// Nobody can tell.
+    #[default]
+    Unknown,
+}
+
 impl Start {
-    /// Finds out how a text must begin. The pattern is given as it is run; of texts with several lines, or of single ones.
-    pub(super) fn of(pattern: &str, several_lines: bool) -> Self {
-        let parsed = ParserBuilder::new().multi_line(several_lines).build().parse(pattern);
+    /// Finds out where a pattern may begin. It is given as it is run.
+    pub(super) fn of(pattern: &str) -> Self {
+        let parsed = ParserBuilder::new().multi_line(true).build().parse(pattern);
         let Ok(hir) = parsed else { return Self::default() };
-        let before = hir.properties().look_set_prefix();
-        let only_text = before.contains(Look::Start);
-        if !only_text && !before.contains(Look::StartLF) {
-            return Self::default();
-        }
         let begin = Begin::of(&hir);
         let known = begin.lengths.iter().take(NEAR).position(|ends| *ends).unwrap_or(NEAR);
-        Self { only_text, near: begin.near.into_iter().take(known).collect() }
+        let near: Vec<Bytes> = begin.near.into_iter().take(known).collect();
+        let (properties, before) = (hir.properties(), hir.properties().look_set_prefix());
+        let first = near.first().map(|first| (0..=u8::MAX).filter(|byte| first.has(*byte)).collect::<Vec<_>>());
+        // Where the rest of a text is tried alone, the pattern must not ask what stands before it.
+        let place = match first {
+            _ if before.contains(Look::Start) => Place::Text,
+            _ if properties.look_set().contains(Look::Start) => Place::Unknown,
+            _ if before.contains(Look::StartLF) => Place::Line,
+            Some(first) if first.len() <= 3 && known == NEAR && properties.look_set_prefix_any().is_empty() => {
+                Place::Byte(first)
+            }
+            _ => Place::Unknown,
+        };
+        Self { place, near }
     }
 
-    /// Returns the first place in a text where the pattern may begin; none is certain.
-    pub(super) fn first(&self, text: &str) -> Option<usize> {
+    /// Tells whether places can be told.
+    pub(super) fn is_known(&self) -> bool {
+        self.place != Place::Unknown
+    }
+
+    /// Returns the first place from one on where the pattern may begin; none is certain.
+    pub(super) fn next(&self, text: &str, from: usize) -> Option<usize> {
         let bytes = text.as_bytes();
-        let mut at = 0;
-        while !self.may_begin(bytes.get(at..)?) {
-            if self.only_text {
-                return None;
+        let mut at = from;
+        loop {
+            let rest = bytes.get(at..)?;
+            at += match &self.place {
+                Place::Text if at == 0 => 0,
+                Place::Text => return None,
+                Place::Line if at == 0 || bytes.get(at - 1) == Some(&b'\n') => 0,
+                Place::Line => memchr(b'\n', rest)? + 1,
+                Place::Byte(first) => match first.as_slice() {
+                    [a] => memchr(*a, rest)?,
+                    [a, b] => memchr2(*a, *b, rest)?,
+                    [a, b, c] => memchr3(*a, *b, *c, rest)?,
+                    _ => 0,
+                },
+                Place::Unknown => return Some(at),
+            };
+            if self.may_begin(bytes.get(at..)?) {
+                return Some(at);
             }
-            at += memchr(b'\n', bytes.get(at..)?)? + 1;
+            at += 1;
         }
-        Some(at)
     }
 
     fn may_begin(&self, text: &[u8]) -> bool {
@@ -167,12 +205,12 @@ mod tests {
     use super::*;
 
     fn check(pattern: &str, fits: &[&str], ruled_out: &[&str]) {
-        let start = Start::of(pattern, false);
+        let start = Start::of(pattern);
         for text in fits {
-            assert_eq!(start.first(text), Some(0), "{pattern}: {text}");
+            assert_eq!(start.next(text, 0), Some(0), "{pattern}: {text}");
         }
         for text in ruled_out {
-            assert_eq!(start.first(text), None, "{pattern}: {text}");
+            assert_eq!(start.next(text, 0), None, "{pattern}: {text}");
         }
     }
 
@@ -184,16 +222,24 @@ mod tests {
         check("^a?", &["", "x"], &[]);
         check(r"^\W*(?:lgtm)", &["lgt", "> l", "🔥🔥🔥"], &["lx", "lg", ""]);
         check(r"^(?:a|bc|)(?:x|yz){2}", &["xx", "ayz", "bcx", "yzy"], &["b", "ab", "cb"]);
-        check("a", &["x"], &[]);
+        check("ab", &["x"], &[]);
         check("^a|b", &["b", "x"], &[]);
     }
 
     #[test]
-    fn a_line_end_is_a_start_unless_the_text_is_meant() {
-        let first = |pattern: &str, text: &str| Start::of(pattern, true).first(text);
-        assert_eq!(first("^a", "x\n\na"), Some(3));
-        assert_eq!(first(r"\Aa", "x\na"), None);
-        assert_eq!(first("^a|b", "x\na"), Some(0));
-        assert_eq!(first("^a", "x\n"), None);
+    fn places_are_told_one_after_the_other() {
+        let all = |pattern: &str, text: &str| {
+            let start = Start::of(pattern);
+            let next = |at: &usize| start.next(text, at + 1);
+            std::iter::successors(start.next(text, 0), next).take(4).collect::<Vec<_>>()
+        };
+        assert_eq!(all("^a", "ax\na\n\nba\na"), [0, 3, 9]);
+        assert_eq!(all(r"\Aa", "a\na"), [0]);
+        assert_eq!(all(r"\Aa", "x\na"), [0; 0]);
+        assert_eq!(all("(?i)abc(?:d|$)", "aabc Abc xabx"), [1, 5]);
+        assert_eq!(all(r"\babc", "xabc"), [0, 1, 2, 3], "what stands before counts");
+        assert_eq!(all("[^x]bc", "abc"), [0, 1, 2, 3], "too many bytes");
+        assert_eq!(all(r"^a|\Ab", "x\nb"), [0, 1, 2, 3]);
+        assert_eq!(all("^a", "x\n"), [0; 0]);
     }
 }

@@ -170,7 +170,7 @@ fn is_place(text: &str) -> bool {
 }
 
 fn without_bullet(text: &str) -> &str {
-    if !super::page::is_list_item(text) {
+    if !super::marks::is_list_item(text) {
         let number = text.strip_suffix(['.', ')']).is_some_and(|n| n.bytes().all(|b| b.is_ascii_digit()));
         return if number { "" } else { text };
     }

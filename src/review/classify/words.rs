@@ -39,8 +39,8 @@ impl<'a> Words<'a> {
             noise.push(inherited || own());
         }
         let mut words = Self { page, noise, dropped: Vec::new() };
-        for found in reviewer.footers().flat_map(|footer| footer.find_iter(&page.flat)) {
-            words.dropped.extend(words.line_at(found.start()));
+        for found in reviewer.footers().flat_map(|footer| footer.all_places(&page.flat)) {
+            words.dropped.extend(words.line_at(found.start));
         }
         words.dropped.sort_unstable();
         words
