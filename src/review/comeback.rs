@@ -9,10 +9,11 @@ use similar::{Algorithm, capture_diff_slices};
 
 use super::absorb::{Absorbed, View, What};
 use super::anchor::Located;
+use super::commands::{Command, parse};
 use super::comment::Channel;
 use super::decision::Verb;
 use super::ids::{FindingId, Sha};
-use super::note::Found;
+use super::note::{Found, ReplyVerdict, Standing};
 use super::status::{NewFact, Status};
 use super::summary::{Entry, Proof, Summary};
 
@@ -43,6 +44,9 @@ pub(super) const ITEM_LIKENESS: [fn(&Entry, &Found) -> bool; 5] = [
 fn same_line(entry: &Entry, found: &Found) -> bool {
     entry.original_line == found.end_line.or(found.line)
 }
+
+/// What is said of a copy after the id of the open finding that carries it.
+const COPY_OF_OPEN: &str = " says the same and is open";
 
 /// Splits a text into lower-case words without punctuation and markup.
 fn words(text: &str) -> Vec<String> {
@@ -329,7 +333,7 @@ fn of_claim(summary: &Summary, view: &View<'_>, pred: &Entry, new: &Entry) -> Re
     let inline = |entry: &Entry| entry.finding.channel == Channel::Inline;
     match pred.finding.status {
         Status::Open => {
-            let copy = Relation::Duplicate { of: id, why: format!("{id} says the same and is open") };
+            let copy = Relation::Duplicate { of: id, why: format!("{id}{COPY_OF_OPEN}") };
             match (inline(pred), inline(new)) {
                 // A thread carries better than a body, but never a worse claim.
                 (true, false) if worse => Relation::Fresh,
@@ -528,6 +532,9 @@ pub(super) fn repair_duplicates(summary: &mut Summary, view: &View<'_>, unsaid: 
                     Status::Stale if place_there(view, entry.finding.id) => {
                         format!("the place of {carrier} is gone, this one's is there")
                     }
+                    Status::Withdrawn if said_after(view, other, entry) => {
+                        format!("posted after {carrier} had been taken back")
+                    }
                     Status::Open
                     | Status::Fixed
                     | Status::Argued
@@ -555,6 +562,22 @@ pub(super) fn repair_duplicates(summary: &mut Summary, view: &View<'_>, unsaid: 
             entry.finding.needs_person = false;
         }
     }
+}
+
+/// Tells whether the copy of an open finding was written after the words in the finding's thread that took it back. Both
+/// may be read together, the copy before the words.
+fn said_after(view: &View<'_>, carrier: &Entry, copy: &Entry) -> bool {
+    let posts = carrier.thread.and_then(|root| view.threads.get(&root));
+    let took_back = |(comment, note): &&(&super::comment::Comment, &super::note::Note)| {
+        let counts = !matches!(note.standing, Standing::Ours | Standing::Untrusted);
+        let accepted = matches!(parse(&comment.body), Some(Ok(Command::Accept { .. })));
+        comment.in_reply_to.is_some()
+            && counts
+            && (note.said.verdict == ReplyVerdict::Accepts || note.said.closed.is_some() || accepted)
+    };
+    let last = posts.into_iter().flatten().filter(took_back).map(|(comment, _)| comment.created_at).max();
+    copy.finding.why.ends_with(COPY_OF_OPEN)
+        && last.is_some_and(|last| view.comment(copy.finding.id).is_some_and(|comment| comment.created_at > last))
 }
 
 fn place_there(view: &View<'_>, id: FindingId) -> bool {

@@ -507,6 +507,32 @@ fn r12_what_a_reviewer_adds_in_its_own_thread_makes_it_worse_for_good() {
 }
 
 #[test]
+fn r12_a_copy_that_is_newer_than_the_withdrawal_it_is_read_with_stays_open() {
+    let check = |reply: u64, copy: u64, expected: Status| {
+        let (mut summary, mut scene) = (summary(), Scene::new());
+        scene.inline(1, "codex", 3, found(Severity::P2, GUARD));
+        scene.absorb(&mut summary);
+        get_mut(&mut summary, "c1").pending = Some(pending(Verb::Argue));
+        scene.reply(20, 1, person("ann"), ReplyVerdict::Notice, "Left as it is: checked by the caller.");
+        scene.note(20).standing = Standing::Ours;
+        if reply < copy {
+            scene.reply(reply, 1, bot("codex"), ReplyVerdict::Accepts, "You are right.");
+        }
+        scene.inline(copy, "codex", 3, found(Severity::P2, GUARD));
+        if reply > copy {
+            scene.reply(reply, 1, bot("codex"), ReplyVerdict::Accepts, "You are right.");
+        }
+        for _ in 0..2 {
+            scene.absorb(&mut summary);
+            assert_eq!(status(&summary, "c1"), Status::Withdrawn);
+            assert_eq!(status(&summary, &format!("c{copy}")), expected, "{reply} {copy}");
+        }
+    };
+    check(30, 40, Status::Open);
+    check(40, 30, Status::Duplicate);
+}
+
+#[test]
 fn r06_a_login_that_no_person_has_is_the_bots() {
     let (mut summary, mut scene) = (summary(), Scene::new());
     scene.inline(1, "codex", 3, found(Severity::P1, GUARD));
