@@ -145,9 +145,8 @@ impl Rules {
         let all = self.reviewers.iter().chain([&self.general, &self.people]).flat_map(Reviewer::patterns);
         let texts = || page.texts().chain([body]);
         let by_words = |p: &Pattern| !p.may_fit(&runs) && texts().any(|text| p.is_match(text));
-        let lines = || texts().flat_map(str::lines).chain(texts());
-        let by_start =
-            |p: &Pattern| lines().any(|text| p.find(text).map(|m| m.range()) != p.groups(text).map(|g| g.range()));
+        let tried = || texts().chain(page.flat.lines().take(1));
+        let by_start = |p: &Pattern| tried().any(|text| p.find(text).map(|m| m.range()) != p.all_places(text).next());
         let wrong = |p: &&Pattern| by_words(p) || by_start(p);
         all.filter(wrong).map(|p| p.source().to_owned()).collect()
     }

@@ -3,15 +3,13 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use unicode_normalization::{IsNormalized, is_nfkc_quick};
-
 use super::clean::head;
 use super::compile::Rules;
 use super::marks::is_list_item;
 use super::pattern::{Groups, Pattern};
 use super::reviewer::{Marker, Reviewer, Sifted};
 use super::rules::MarkerPlace;
-use super::sieve::folded;
+use super::sieve::{folded, may_change};
 use super::words::Region;
 use crate::review::ids::Login;
 use crate::review::severity::{DecidedBy, RuleRef, Severity};
@@ -309,9 +307,8 @@ fn may_be_label(line: &str) -> bool {
 
 /// Returns the compatibility form of the start of a line, and for each of its bytes the offset in the line.
 fn fold(line: &str) -> (Cow<'_, str>, Option<Vec<usize>>) {
-    let changes = |c: char| !c.is_ascii() && folded(c).next() != Some(c);
-    let stable = || is_nfkc_quick(line.chars().take(60)) == IsNormalized::Yes;
-    if line.is_ascii() || stable() || !line.chars().take(60).any(changes) {
+    let changes = |c: char| !c.is_ascii() && may_change(c) && folded(c).next() != Some(c);
+    if line.is_ascii() || !line.chars().take(60).any(changes) {
         return (Cow::Borrowed(line), None);
     }
     let mut out = String::with_capacity(line.len());

@@ -158,7 +158,7 @@ fn first_wide(bytes: &[u8]) -> Option<usize> {
 }
 
 /// Tells whether a character may have another compatibility form; a no is certain. The first line only saves time.
-fn may_change(c: char) -> bool {
+pub(super) fn may_change(c: char) -> bool {
     !matches!(c, '\u{3041}'..='\u{3096}' | '\u{4e00}'..='\u{9fff}' | '\u{1f300}'..='\u{1faff}')
         && is_nfkc_quick(std::iter::once(c)) != IsNormalized::Yes
 }
