@@ -196,6 +196,13 @@ impl GitWorktree {
         let place = self.git.call("find the hooks").args(["rev-parse", "--git-path", "hooks"]).ok()?;
         let place = std::ffi::OsString::from_vec(place.strip_suffix(b"\n").unwrap_or(&place).to_vec());
         let dir = self.toplevel.as_std_path().join(place);
+        // husky's own scripts lie in `_` and start those beside it, which belong to the project.
+        let dir = match dir.parent() {
+            Some(beside) if dir.ends_with("_") && beside != self.toplevel && beside.starts_with(&self.toplevel) => {
+                beside.to_owned()
+            }
+            _ => dir,
+        };
         let mut found = BTreeMap::new();
         collect_hooks(&dir, 0, &mut found);
         Ok((dir, found))

@@ -542,6 +542,22 @@ fn frozen_paths_are_put_back_in_the_worktree_alone() {
 }
 
 #[test]
+fn r28_scripts_that_husky_starts_are_hooks() {
+    everywhere(|scene| {
+        let husky = scene.work.join(".husky");
+        std::fs::create_dir_all(husky.join("_")).expect("makes");
+        std::fs::write(husky.join("pre-push"), "exit 0\n").expect("writes");
+        scene.git(&["config", "core.hooksPath", ".husky/_"]);
+        let tree = scene.open();
+        let before = tree.picture().expect("takes");
+        std::fs::write(husky.join("pre-push"), "env >/tmp/x\n").expect("writes");
+        assert_ne!(tree.picture().expect("takes").hooks, before.hooks);
+        std::fs::write(husky.join("pre-push"), "exit 0\n").expect("writes");
+        assert_eq!(tree.picture().expect("takes").hooks, before.hooks);
+    });
+}
+
+#[test]
 fn fm_32_refs_branch_config_and_hooks_are_put_back() {
     everywhere(|scene| {
         scene.hook(&scene.work.join(".git"), "pre-push", "exit 0");
