@@ -25,7 +25,7 @@ pub(super) struct Pattern {
     start: OnceLock<Start>,
     compiled: OnceLock<Regex>,
     /// The pattern at the start of a text: where it begins is told before, and the engine's search for it is spared.
-    from_start: OnceLock<Regex>,
+    at_start: OnceLock<Regex>,
 }
 
 /// Places where a pattern is tried before the engine searches the rest of the text: a text with many places that lead to
@@ -94,8 +94,8 @@ impl Pattern {
             return Err(BadPattern(format!("the pattern is longer than {MAX_LEN} bytes")));
         }
         let (needs, start) = (OnceLock::new(), OnceLock::new());
-        let (compiled, from_start) = (OnceLock::new(), OnceLock::new());
-        Ok(Self { source: source.to_owned(), reading, needs, start, compiled, from_start })
+        let (compiled, at_start) = (OnceLock::new(), OnceLock::new());
+        Ok(Self { source: source.to_owned(), reading, needs, start, compiled, at_start })
     }
 
     /// Returns the pattern as written.
@@ -172,7 +172,7 @@ impl Pattern {
     ) -> Option<(usize, T)> {
         let mut at = self.start().next(text, from)?;
         while self.start().is_known() && *tries > 0 {
-            if let Some(found) = ask(self.from_start(), text.get(at..)?, 0) {
+            if let Some(found) = ask(self.at_start(), text.get(at..)?, 0) {
                 return Some((at, found));
             }
             *tries -= 1;
@@ -185,9 +185,9 @@ impl Pattern {
         self.start.get_or_init(|| Start::of(&self.as_run()))
     }
 
-    fn from_start(&self) -> &Regex {
+    fn at_start(&self) -> &Regex {
         let build = || self.build(&format!(r"\A(?:{})", self.as_run())).unwrap_or_else(|_| never());
-        self.from_start.get_or_init(build)
+        self.at_start.get_or_init(build)
     }
 
     fn regex(&self) -> &Regex {

@@ -134,8 +134,8 @@ impl Runs {
 
     /// Tells whether a pattern with these needs may fit; false is certain.
     pub(super) fn may(&self, needs: &Needs) -> bool {
-        let has = |table: &Box<Table>| needs.0.iter().any(|word| table.has(word));
-        self.odd || needs.0.is_empty() || self.table.as_ref().is_none_or(has)
+        let has = |table: &Table| needs.0.iter().any(|word| table.has(word));
+        self.odd || needs.0.is_empty() || self.table.as_deref().is_none_or(has)
     }
 }
 
