@@ -69,7 +69,7 @@ pub fn main() -> ExitCode {
     let name = commands::name(&cli.command);
     let json = cli.global.json;
     match prepared(cli) {
-        Ok(exit) => ExitCode::from(exit),
+        Ok(exit) => ExitCode::from(output::exit(exit)),
         Err(failure) => ExitCode::from(output::failure(name, json, &failure)),
     }
 }

@@ -1,18 +1,39 @@
 //! What commands print: the answer on stdout, everything else on stderr. A closed pipe ends quietly.
 
-use std::io::Write;
+use std::io::{ErrorKind, Write};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::Serialize;
 
-use super::failure::Failure;
+use super::failure::{Failure, Kind};
 use crate::report::clean::clean;
 use crate::report::json::{Envelope, ErrorView, Nothing, SCHEMA_VERSION};
 
 /// Prints the answer as it is.
 pub(crate) fn stdout(text: &str) {
-    // A reader that closed the pipe has seen enough.
-    let _ = anstream::stdout().write_all(text.as_bytes());
+    write(anstream::stdout(), text);
+}
+
+/// Why an answer could not be printed.
+static LOST: OnceLock<String> = OnceLock::new();
+
+fn write(mut out: impl Write, text: &str) {
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        // A reader that closed the pipe has seen enough.
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            // The first reason is kept.
+            let _ = LOST.set(error.to_string());
+        }
+        Ok(()) | Err(_) => {}
+    }
+}
+
+/// Returns the exit code of a command: an answer that nobody can read is none.
+pub(crate) fn exit(exit: u8) -> u8 {
+    let Some(why) = LOST.get() else { return exit };
+    let _ = writeln!(anstream::stderr(), "error: the answer could not be written: {}", clean(why));
+    Kind::Internal.exit()
 }
 
 /// Prints text that holds words from outside.
@@ -41,7 +62,7 @@ pub(crate) fn told() -> bool {
 pub(crate) fn json<T: Serialize>(value: &T) {
     TOLD.store(true, Ordering::Relaxed);
     let text = escaped(&serde_json::to_string_pretty(value).unwrap_or_default());
-    let _ = writeln!(std::io::stdout(), "{text}");
+    write(std::io::stdout(), &format!("{text}\n"));
 }
 
 /// Escapes what a terminal would obey or hide inside JSON; such characters stand in its strings only.

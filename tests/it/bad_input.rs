@@ -379,3 +379,18 @@ fn fc_04_comments_from_a_file() {
     scene.run(&["status", "--comments", "/no/such/file"]).ends(2, &["/no/such/file"]);
     assert_eq!(scene.forge.log().len(), 0, "nothing is asked of the forge");
 }
+
+#[test]
+fn an_answer_that_cannot_be_written_is_no_success() {
+    let scene = Scene::new(|_| {});
+    let Ok(full) = std::fs::File::options().write(true).open("/dev/full") else {
+        println!("SKIPPED: there is no /dev/full here");
+        return;
+    };
+    for args in [["config", "show"].as_slice(), &["status", "--json"]] {
+        let mut command = scene.command(args);
+        let out = command.stdout(full.try_clone().expect("a file")).output().expect("runs");
+        let said = String::from_utf8_lossy(&out.stderr);
+        assert!(out.status.code() == Some(1) && said.contains("the answer could not be written: "), "{args:?}: {said}");
+    }
+}
