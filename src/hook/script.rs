@@ -89,14 +89,16 @@ impl Script {
         if self.made_folder {
             text.push_str(&format!("{MADE}\n"));
         }
-        if self.event == Event::ReferenceTransaction {
-            text.push_str(&FIRST.replace("@NAME@", self.event.name()).replace("@KEPT@", KEPT));
-        }
+        let first = match self.event {
+            Event::ReferenceTransaction => FIRST.to_owned(),
+            Event::PrePush => FIRST_PUSH.replace("@BLIND@", &self.blind_cases("")),
+        };
+        text.push_str(&first.replace("@NAME@", self.event.name()).replace("@KEPT@", KEPT));
         text.push_str(&HAND_ON.replace("@NAME@", self.event.name()).replace("@KEPT@", KEPT).replace("@NAMED@", NAMED));
         // Git does not ask how a hook ends that hears of what is done: the shell becomes the program, and a start is saved.
         let (body, exec) = match self.event {
             Event::ReferenceTransaction => (TRANSACTION.to_owned(), "exec "),
-            Event::PrePush => (PRE_PUSH.replace("@BLIND@", &self.blind_cases()), ""),
+            Event::PrePush => (PRE_PUSH.replace("@BLIND@", &self.blind_cases("wanted=1 ")), ""),
         };
         let body = body.replace("@CHAIN@", CHAIN).replace("@MOST@", MOST);
         text.push_str(
@@ -108,12 +110,13 @@ impl Script {
         text
     }
 
-    fn blind_cases(&self) -> String {
+    /// Returns the case of the remotes whose pushes move no remote-tracking branch, and what is done then.
+    fn blind_cases(&self, then: &str) -> String {
         if self.blind.is_empty() {
             return String::new();
         }
         let names: Vec<String> = self.blind.iter().map(|name| quoted(name)).collect();
-        format!("{}) wanted=1 ;;\n", names.join(" | "))
+        format!("{}) {then};;\n", names.join(" | "))
     }
 
     /// Reads a script of ours back; `None` for anything else.
@@ -142,6 +145,13 @@ fn unquoted(word: &str) -> String {
 
 /// Every change of a ref comes by here twice; the first time is nobody's business but of a hook that was there.
 const FIRST: &str = r#"[ "$1" = committed ] || [ -x "${0%/*}/@NAME@@KEPT@" ] || exit 0
+"#;
+
+/// Most pushes move a remote-tracking branch and are the other hook's business: that is told before the rest is read.
+const FIRST_PUSH: &str = r#"case $1 in
+*/* | *:*) ;;
+@BLIND@*) [ -x "${0%/*}/@NAME@@KEPT@" ] || exit 0 ;;
+esac
 "#;
 
 /// How the hook that was there is called. It may ask for its own name and place, as that of husky does: a shell script is
