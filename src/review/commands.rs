@@ -107,6 +107,7 @@ pub(super) fn take_commands(summary: &mut Summary, view: &View<'_>, out: &mut Ab
         let result = match (id, command) {
             (_, Err(why)) => Err(why),
             (None, Ok(_)) => Err("there is no finding in this thread".to_owned()),
+            (Some(id), Ok(Command::Accept { .. })) if outlived(summary, view, id, comment) => Ok(()),
             (Some(id), Ok(command)) => Order { view, comment, by }.obey(summary, id, command, out),
         };
         let (comment, root, by) = (comment.id, comment.root(), by.login.clone());
@@ -158,6 +159,13 @@ fn meant(summary: &Summary, root: u64) -> Option<FindingId> {
         }
     }
     Some(id)
+}
+
+/// Tells whether a P1 was posted again after words in the thread of its older copy: they accept that copy alone, also where
+/// all are read together.
+fn outlived(summary: &Summary, view: &View<'_>, id: FindingId, words: &Comment) -> bool {
+    let p1 = summary.comments.get(&id).is_some_and(|entry| entry.finding.severity == Severity::P1);
+    p1 && view.comment(id).is_some_and(|copy| copy.created_at > words.created_at)
 }
 
 /// Tells whether an account may re-grade, and so take back a P1.
@@ -467,6 +475,20 @@ mod tests {
             check("P1", together, (Status::Open, Severity::P1));
             check("P2", together, (Status::Open, Severity::P2));
             check("P3", together, (Status::Withdrawn, Severity::P3));
+        }
+    }
+
+    #[test]
+    fn r06_a_p1_posted_again_after_it_was_accepted_is_open_also_where_all_is_read_together() {
+        for (copy, expected) in [(70, Status::Open), (50, Status::Withdrawn)] {
+            let (mut summary, mut scene) = (summary(), Scene::new());
+            scene.inline(1, "codex", 4, found(Severity::P1, "Guard the list"));
+            scene.reply(60, 1, person("ann"), ReplyVerdict::Unclear, "/pushback accept only in tests");
+            scene.inline(copy, "codex", 4, found(Severity::P1, "Guard the list"));
+            for _ in 0..2 {
+                scene.absorb(&mut summary);
+                assert_eq!(get(&summary, &format!("c{copy}")).finding.status, expected, "copy {copy}");
+            }
         }
     }
 
