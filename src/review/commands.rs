@@ -13,6 +13,7 @@ use super::policy::Regraders;
 use super::severity::Severity;
 use super::status::{NewFact, Status};
 use super::summary::{CommandRecord, Entry, Pending, Proof, Regrade, Summary, WriteKind};
+use super::threads;
 
 /// Characters of a reason that are kept.
 const LONGEST_REASON: usize = 2_000;
@@ -161,11 +162,16 @@ fn meant(summary: &Summary, root: u64) -> Option<FindingId> {
     Some(id)
 }
 
-/// Tells whether a P1 was posted again after words in the thread of its older copy: they accept that copy alone, also where
-/// all are read together.
+/// Tells whether what came after a finding was accepted speaks against that, as it does where it is read later: somebody who
+/// counts insists in the thread, or a P1 was posted again.
 fn outlived(summary: &Summary, view: &View<'_>, id: FindingId, words: &Comment) -> bool {
     let p1 = summary.comments.get(&id).is_some_and(|entry| entry.finding.severity == Severity::P1);
-    p1 && view.comment(id).is_some_and(|copy| copy.created_at > words.created_at)
+    let after = |comment: &Comment| (comment.created_at, comment.id) > (words.created_at, words.id);
+    let posts = view.threads.get(&words.root()).into_iter().flatten();
+    let disputed = posts
+        .filter(|(comment, note)| threads::insists(note) && threads::has_weight(&note.standing) && after(comment))
+        .any(|(comment, _)| !is_command(&comment.body));
+    disputed || (p1 && view.comment(id).is_some_and(|copy| copy.created_at > words.created_at))
 }
 
 /// Tells whether an account may re-grade, and so take back a P1.
@@ -301,6 +307,7 @@ mod tests {
     use super::super::moves::DRAFTED;
     use super::super::moves::tests::summary;
     use super::super::note::ReplyVerdict;
+    use super::super::sample;
     use super::*;
 
     #[test]
@@ -488,6 +495,32 @@ mod tests {
             for _ in 0..2 {
                 scene.absorb(&mut summary);
                 assert_eq!(get(&summary, &format!("c{copy}")).finding.status, expected, "copy {copy}");
+            }
+        }
+    }
+
+    #[test]
+    fn r06_who_insists_after_a_command_accepted_opens_the_finding_also_where_both_are_read_together() {
+        for together in [false, true] {
+            for (accepts, insists, expected) in [(60, 61, Status::Open), (61, 60, Status::Withdrawn)] {
+                let (mut summary, mut scene) = (summary(), Scene::new());
+                scene.inline(1, "codex", 4, found(Severity::P1, "Guard the list"));
+                scene.absorb(&mut summary);
+                for id in [60, 61] {
+                    if id == accepts {
+                        scene.reply(id, 1, person("ann"), ReplyVerdict::Unclear, "/pushback accept only in tests");
+                    } else {
+                        scene.reply(id, 1, sample::bot("codex"), ReplyVerdict::Insists, "It still applies.");
+                    }
+                    if !together {
+                        scene.absorb(&mut summary);
+                    }
+                }
+                for _ in 0..2 {
+                    scene.absorb(&mut summary);
+                    let status = get(&summary, "c1").finding.status;
+                    assert_eq!(status, expected, "together {together}, insists in {insists}");
+                }
             }
         }
     }

@@ -25,7 +25,7 @@ const MARKED: &str = "its reviewer marked it as ";
 const UNMARKED: &str = "its reviewer took the closing marker out";
 
 /// Tells whether an author's reply has weight in a thread.
-fn has_weight(standing: &Standing) -> bool {
+pub(super) fn has_weight(standing: &Standing) -> bool {
     match standing {
         Standing::Reviewer(_) | Standing::Writer { .. } | Standing::PrAuthor { writes: true } => true,
         Standing::PrAuthor { writes: false } | Standing::Ours | Standing::Untrusted => false,
@@ -60,7 +60,8 @@ fn answers((comment, note): &(&Comment, &Note)) -> bool {
     note.standing == Standing::Ours && !is_hint(&comment.body)
 }
 
-fn insists(note: &Note) -> bool {
+/// Tells whether a reply says that the finding stands.
+pub(super) fn insists(note: &Note) -> bool {
     note.said.verdict == ReplyVerdict::Insists
 }
 
