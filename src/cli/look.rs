@@ -11,7 +11,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use super::Context;
 use super::failure::{Failure, Kind};
 use super::place::{self, Meant, Place};
-use super::{token, watch};
+use super::{ended, token};
 use crate::agent;
 use crate::agent::prompt::Prompts;
 use crate::config::layers::{Layers, Origin, parse};
@@ -441,7 +441,7 @@ impl Desk {
             runs: self.store.log_dir()?,
             prompts: self.prompts.clone(),
             supervisor: Supervisor::this_program(),
-            stop: watch::stop(cx.stop(), self.forge.twin(), self.settings.poll_max),
+            stop: ended::stop(cx.stop(), self.forge.twin(), self.settings.poll_max),
         };
         Ok(agent::editor(name, setup))
     }

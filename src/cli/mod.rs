@@ -3,6 +3,7 @@
 pub mod args;
 mod around;
 mod commands;
+mod ended;
 mod event;
 mod failure;
 mod look;
@@ -15,7 +16,6 @@ mod starter;
 mod token;
 mod typed;
 mod waits;
-mod watch;
 mod watched;
 
 use std::process::ExitCode;

@@ -1,6 +1,6 @@
 //! Questions of the commands that only look: heads, gate, what would be posted, what a run would do next.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::survey::{self, Survey};
@@ -104,7 +104,7 @@ pub fn verify_head(
     survey: &Survey,
 ) -> Result<(), EngineError> {
     let commits = (&survey.obs.pr.base_sha, &survey.obs.pr.head);
-    verify::verify(ports, setup, summary, commits, &mut Default::default())
+    verify::verify(ports, setup, summary, commits, &mut BTreeSet::new())
 }
 
 /// Gathers what is shown with one finding.

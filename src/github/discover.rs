@@ -3,18 +3,16 @@
 
 use std::collections::BTreeSet;
 use std::thread;
-use std::time::Duration;
 
 use super::facts::repo;
 use super::fault::{Fault, tame};
+use super::observe::FOREVER;
 use super::rest::{Api, part};
 use super::wire;
 use crate::ports::ForgeError;
 use crate::review::comment::Author;
 use crate::review::ids::{Login, PrNumber, RepoSlug, Sha};
 use crate::review::observation::PrState;
-
-const FOREVER: Duration = Duration::from_secs(365 * 86_400);
 
 /// A repository as the token sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -22,7 +22,8 @@ use crate::review::ids::{Login, Sha};
 use crate::review::observation::{BranchRules, Observation, Permission, PullRequest, Reaction, Reading};
 
 const THREADS_AGE: Duration = Duration::from_secs(300);
-const FOREVER: Duration = Duration::from_secs(365 * 86_400);
+/// Age at which what is kept only to ask sooner is still good.
+pub(super) const FOREVER: Duration = Duration::from_secs(365 * 86_400);
 const TRIGGERS: usize = 3;
 const FITS: u32 = 3;
 

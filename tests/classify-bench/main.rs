@@ -55,7 +55,7 @@ fn main() -> ExitCode {
 
 /// The repository's own labelled comments, and the handed ones where they are.
 fn corpora() -> Vec<(String, Vec<String>)> {
-    let files = ["tests/corpus/unseen.jsonl", "../../shared/corpus/review-comments.jsonl"];
+    let files = ["tests/corpus/unseen.jsonl", "../shared/corpus/review-comments.jsonl"];
     let read = |file: &&str| {
         let text = std::fs::read_to_string(file).ok()?;
         let name = file.rsplit('/').next().unwrap_or(file).trim_end_matches(".jsonl").to_owned();
