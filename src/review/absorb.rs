@@ -116,7 +116,7 @@ pub fn absorb(summary: &mut Summary, seen: &Seen<'_>) -> Absorbed {
         unsaid.extend(take_note(summary, &view, &mut near, (comment, note), &mut out));
     }
     threads::take_replies(summary, &view, &before, &mut out);
-    commands::take_commands(summary, &view, &mut out);
+    commands::take_commands(summary, &view, &before, &mut out);
     threads::take_closings(summary, &view, &mut out);
     threads::take_resolutions(summary, &view, &mut out);
     // Last, because a reply can have opened what nobody says any more.

@@ -9,11 +9,11 @@ use super::ids::FindingId;
 use super::marker;
 use super::note::{Note, Standing};
 use super::observation::Permission;
+use super::outlived::Later;
 use super::policy::Regraders;
 use super::severity::Severity;
 use super::status::{NewFact, Status};
 use super::summary::{CommandRecord, Entry, Pending, Proof, Regrade, Summary, WriteKind};
-use super::threads;
 
 /// Characters of a reason that are kept.
 const LONGEST_REASON: usize = 2_000;
@@ -90,14 +90,14 @@ fn regrade(text: &str) -> Result<Command, String> {
 }
 
 /// Takes every command that was not heard yet, oldest first.
-pub(super) fn take_commands(summary: &mut Summary, view: &View<'_>, out: &mut Absorbed) {
+pub(super) fn take_commands(summary: &mut Summary, view: &View<'_>, before: &Summary, out: &mut Absorbed) {
     for (comment, note) in view.in_order() {
         let reply = comment.channel == Channel::Inline && comment.in_reply_to.is_some();
         if !reply || !is_command(&comment.body) {
             continue;
         }
         let said = first_line(&comment.body);
-        let version = marker::key(WriteKind::React, &comment.id.to_string(), &said);
+        let version = version(comment.id, &said);
         if heard(summary, comment.id, &version) {
             continue;
         }
@@ -108,7 +108,7 @@ pub(super) fn take_commands(summary: &mut Summary, view: &View<'_>, out: &mut Ab
         let result = match (id, command) {
             (_, Err(why)) => Err(why),
             (None, Ok(_)) => Err("there is no finding in this thread".to_owned()),
-            (Some(id), Ok(Command::Accept { .. })) if outlived(summary, view, id, comment) => Ok(()),
+            (Some(id), Ok(command)) if Later { before, view, said: comment }.outlives(summary, id, &command) => Ok(()),
             (Some(id), Ok(command)) => Order { view, comment, by }.obey(summary, id, command, out),
         };
         let (comment, root, by) = (comment.id, comment.root(), by.login.clone());
@@ -120,6 +120,11 @@ pub(super) fn take_commands(summary: &mut Summary, view: &View<'_>, out: &mut Ab
     summary.commands_heard.sort_unstable();
 }
 
+/// Returns the version of a comment with a command: an edit of its first line is another command.
+pub(super) fn version(comment: u64, said: &str) -> String {
+    marker::key(WriteKind::React, &comment.to_string(), said)
+}
+
 /// Tells whether this version of a comment was taken before. Of what an older state heard the version is not known.
 fn heard(summary: &Summary, comment: u64, version: &str) -> bool {
     match summary.commands.iter().find(|record| record.comment == comment) {
@@ -128,7 +133,7 @@ fn heard(summary: &Summary, comment: u64, version: &str) -> bool {
     }
 }
 
-fn first_line(body: &str) -> String {
+pub(super) fn first_line(body: &str) -> String {
     let line = body.trim_start_matches('\u{feff}').lines().next().unwrap_or_default().trim();
     line.chars().filter(|c| !c.is_control()).take(LONGEST_REASON).collect()
 }
@@ -160,18 +165,6 @@ fn meant(summary: &Summary, root: u64) -> Option<FindingId> {
         }
     }
     Some(id)
-}
-
-/// Tells whether what came after a finding was accepted speaks against that, as it does where it is read later: somebody who
-/// counts insists in the thread, or a P1 was posted again.
-fn outlived(summary: &Summary, view: &View<'_>, id: FindingId, words: &Comment) -> bool {
-    let p1 = summary.comments.get(&id).is_some_and(|entry| entry.finding.severity == Severity::P1);
-    let after = |comment: &Comment| (comment.created_at, comment.id) > (words.created_at, words.id);
-    let posts = view.threads.get(&words.root()).into_iter().flatten();
-    let disputed = posts
-        .filter(|(comment, note)| threads::insists(note) && threads::has_weight(&note.standing) && after(comment))
-        .any(|(comment, _)| !is_command(&comment.body));
-    disputed || (p1 && view.comment(id).is_some_and(|copy| copy.created_at > words.created_at))
 }
 
 /// Tells whether an account may re-grade, and so take back a P1.

@@ -11,6 +11,7 @@ use regex::Regex;
 use serde::{Deserialize, Serialize};
 
 use super::comeback::says_the_same;
+use super::commands::{Command, parse};
 use super::decision::Verb;
 use super::disarm::{cut, link_text, one_line};
 use super::fence::{Fences, LineIs};
@@ -275,13 +276,42 @@ const MAX_COMMANDS: usize = 20;
 fn commands(summary: &Summary) -> Vec<(String, &CommandRecord)> {
     let obeyed: Vec<&CommandRecord> = summary.commands.iter().filter(|record| record.refused.is_none()).collect();
     let newest = obeyed.into_iter().rev().take(MAX_COMMANDS).rev();
-    newest.map(|record| (key(WriteKind::React, "command", &record.version), record)).collect()
+    newest.map(|record| (command_key(&record.version), record)).collect()
+}
+
+fn command_key(version: &str) -> String {
+    key(WriteKind::React, "command", version)
+}
+
+/// Returns the key that says what a command in force was given about: the text it accepts, or the grade it replaces.
+fn about_key(summary: &Summary, record: &CommandRecord) -> Option<String> {
+    let entry = summary.comments.get(&record.id?)?;
+    let about = match parse(&record.said)?.ok()? {
+        Command::Accept { .. } => match (entry.finding.status, &entry.proof) {
+            (Status::Withdrawn, Some(Proof::Person { .. })) => entry.body_hash.as_str(),
+            _ => return None,
+        },
+        Command::Regrade { .. } => entry.regrade.as_ref()?.from.as_str(),
+        Command::Retry | Command::OutOfScope { .. } => return None,
+    };
+    Some(key(WriteKind::React, &record.version, about))
+}
+
+/// Tells what a description shows a command to have been given about; `None` where it does not show the command.
+///
+/// Of the candidates it is the one that was meant; a command that is in force no more is about none of them.
+pub fn given_about<'a>(body: &str, version: &str, candidates: &[&'a str]) -> Option<Option<&'a str>> {
+    let BlockReading::Block(block) = read(body) else { return None };
+    let shown = block.lines.contains_key(&command_key(version));
+    let about = |about: &&&str| block.lines.contains_key(&key(WriteKind::React, version, about));
+    shown.then(|| candidates.iter().find(about).copied())
 }
 
 /// Returns the keys of everything that the block has to say.
 pub fn wanted_keys(summary: &Summary) -> BTreeSet<String> {
     let lines = lines(summary).into_iter().map(|(_, line)| line.key);
-    lines.chain(commands(summary).into_iter().map(|(key, _)| key)).collect()
+    let keys = |(key, record): (String, &CommandRecord)| [Some(key), about_key(summary, record)];
+    lines.chain(commands(summary).into_iter().flat_map(keys).flatten()).collect()
 }
 
 fn draw_commands(summary: &Summary) -> String {
@@ -295,7 +325,9 @@ fn draw_commands(summary: &Summary) -> String {
             .id
             .and_then(|id| summary.comments.get(&id))
             .map_or_else(String::new, |entry| format!(" on {}", link(&entry.finding.title, &entry.finding.url)));
-        format!("- {}: {said}{on} {}", link_text(record.by.as_str(), 40), receipt([key.as_str()]))
+        let about = about_key(summary, record);
+        let keys = receipt([key.as_str()].into_iter().chain(about.as_deref()));
+        format!("- {}: {said}{on} {keys}", link_text(record.by.as_str(), 40))
     };
     let items: Vec<String> = shown.iter().map(item).collect();
     let title = if items.len() == 1 { "1 command".to_owned() } else { format!("{} commands", items.len()) };

@@ -30,6 +30,7 @@ pub mod next;
 pub mod note;
 pub mod observation;
 pub mod outbox;
+mod outlived;
 pub mod owed;
 pub mod picture;
 pub mod policy;

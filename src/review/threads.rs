@@ -11,6 +11,7 @@ use super::comment::{AccountKind, Author, Channel, Comment, Thread};
 use super::ids::{FindingId, Login};
 use super::note::{Closed, Note, ReplyVerdict, Standing};
 use super::observation::Permission;
+use super::outlived::{edited_since, means_the_same};
 use super::severity::{DecidedBy, Severity};
 use super::status::{NewFact, Status};
 use super::summary::{Entry, Move, Proof, Summary};
@@ -37,7 +38,9 @@ pub(super) fn take_replies(summary: &mut Summary, view: &View<'_>, before: &Summ
     let own: BTreeSet<FindingId> = summary.comments.keys().copied().collect();
     for entry in summary.comments.values_mut() {
         let Some(thread) = entry.thread.and_then(|root| view.threads.get(&root)) else { continue };
-        let known = before.comments.contains_key(&entry.finding.id);
+        let known = before.comments.get(&entry.finding.id);
+        let same = known.is_some_and(|then| means_the_same(then, entry));
+        let known = known.is_some();
         let born = thread.iter().position(|(c, _)| FindingId::Inline(c.id) == entry.finding.id);
         let after = born.map_or(0, |at| at + 1);
         for (at, (comment, note)) in thread.iter().enumerate().skip(after) {
@@ -49,7 +52,8 @@ pub(super) fn take_replies(summary: &mut Summary, view: &View<'_>, before: &Summ
                 continue;
             }
             let earlier = &thread[after..at];
-            Reply { view, comment, note, earlier, known }.take(entry, out);
+            let outlived = !same && edited_since(view, entry.finding.id, comment);
+            Reply { view, comment, note, earlier, known, outlived }.take(entry, out);
         }
         entry.heard.sort_unstable();
     }
@@ -73,19 +77,23 @@ struct Reply<'v, 'a> {
     earlier: &'v [(&'a Comment, &'a Note)],
     /// True when the finding was known before this observation.
     known: bool,
+    /// True when the finding may have been edited to mean something else since.
+    outlived: bool,
 }
 
 impl Reply<'_, '_> {
     fn take(&self, entry: &mut Entry, out: &mut Absorbed) {
         let after_ours = self.earlier.iter().any(answers);
         if self.note.said.closed.is_some() && self.of_reviewer(entry) {
-            self.withdraw(entry, "says that it is done", out);
+            if !self.outlived {
+                self.withdraw(entry, "says that it is done", out);
+            }
             return;
         }
         match self.note.said.verdict {
             ReplyVerdict::Notice => {}
-            ReplyVerdict::Accepts if after_ours => self.accept(entry, out),
-            // Without an answer of ours there is nothing to accept but the finding itself.
+            ReplyVerdict::Accepts if after_ours && !self.outlived => self.accept(entry, out),
+            // Without an answer of ours there is nothing to accept but the finding itself; what was edited since is another one.
             ReplyVerdict::Accepts => {}
             ReplyVerdict::Insists | ReplyVerdict::Unclear => {
                 if after_ours || self.crossed(entry) {
