@@ -233,9 +233,9 @@ pub(super) fn draft(
     Ok(Draft { file, hash, spec })
 }
 
-/// Says what was wrong with the last round.
+/// Says what was wrong with the last round in which the editor worked: a limit of its service takes nothing of that back.
 pub(super) fn last_round(summary: &Summary) -> Option<String> {
-    let round = summary.rounds.last()?;
+    let round = summary.rounds.iter().rfind(|round| round.outcome != RoundOutcome::Environment)?;
     let words = match round.outcome {
         RoundOutcome::Red => "your last change left the spec tests red; it is in the tree, go on from it",
         RoundOutcome::NoChange => "your last run neither changed anything nor gave an accepted answer",
