@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{IsTerminal as _, Read as _, Seek as _, SeekFrom, Write as _};
+use std::os::unix::process::CommandExt as _;
 use std::process::{Command, Stdio};
 
 use camino::Utf8PathBuf;
@@ -53,8 +54,10 @@ pub struct Awaits {
 /// Arguments of the process that decides.
 const GO_ON: [&str; 2] = ["hook", "decide"];
 
-/// Called by the installed hook: leaves the caller's session, starts the process that decides, and returns at once.
-/// Whatever fails, the push does not hear of it.
+/// Called by the installed hook: starts the process that decides, out of reach of the caller's job control, and returns at
+/// once. Whatever fails, the push does not hear of it.
+///
+/// A session of its own costs the kernel milliseconds, which the push would wait for: only the run that follows takes one.
 pub fn leave() {
     let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     if set(NO_HOOK) || nested() {
@@ -73,11 +76,10 @@ pub fn leave() {
     if let Some(terminal) = notice::terminal().and_then(|terminal| serde_json::to_string(&terminal).ok()) {
         command.env(script::TERMINAL, terminal);
     }
-    own_session();
     close_fds::set_fds_cloexec(3, &[]);
     let quiet = command.args(GO_ON).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    // Not waited for: it is born in our session, not in the caller's.
-    let _ = quiet.spawn();
+    // Not waited for: no signal to the caller's group, and no end of its terminal, reaches another group.
+    let _ = quiet.process_group(0).spawn();
 }
 
 fn from_stdin() -> String {

@@ -21,7 +21,6 @@ fn variable(name: &str) -> Option<String> {
 
 /// Always 0: nobody listens any more.
 pub(super) fn run(cx: &Context) -> u8 {
-    detach::own_session();
     let terminal = variable(script::TERMINAL).and_then(|text| serde_json::from_str(&text).ok());
     if let Err(failure) = look(cx, terminal) {
         tracing::warn!("the hook did nothing: {}", failure.message);
