@@ -9,14 +9,17 @@ use serde_json::json;
 
 use super::client::{Ask, Got, Head, JSON, Quota};
 use super::fault::{Effect, Fault, tame};
-use super::rest::{Api, parallel};
+use super::rest::Api;
 use super::retry::{self, Kind};
 use crate::review::comment::Thread;
 use crate::review::ids::{Login, RepoSlug};
 
+mod ends;
+
 /// The documents, by operation.
-pub(crate) const DOCUMENTS: [(&str, &str); 5] = [
+pub(crate) const DOCUMENTS: [(&str, &str); 6] = [
     ("Threads", include_str!("queries/threads.graphql")),
+    ("ThreadsBefore", include_str!("queries/threads_before.graphql")),
     ("Thread", include_str!("queries/thread.graphql")),
     ("Viewer", include_str!("queries/viewer.graphql")),
     ("Resolve", include_str!("queries/resolve.graphql")),
@@ -37,10 +40,13 @@ struct GraphError {
     message: Option<String>,
 }
 
+/// Whether a list goes on, towards its end or, where it is read backwards, its beginning.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct PageInfo {
+    #[serde(alias = "hasPreviousPage")]
     has_next_page: bool,
+    #[serde(alias = "startCursor")]
     end_cursor: Option<String>,
 }
 
@@ -220,26 +226,6 @@ impl Cursor {
 }
 
 impl Api {
-    /// Reads all threads with the ids of all their comments.
-    pub(crate) fn threads(&self, slug: &RepoSlug, number: u64) -> Result<Vec<KeptThread>, Fault> {
-        let request = self.graph_name("Threads");
-        let (mut cursor, mut found) = (Cursor::default(), Vec::new());
-        loop {
-            let variables =
-                json!({"owner": slug.owner, "name": slug.name, "number": number, "after": cursor.after.as_deref()});
-            let data: InRepository<Threads> = self.graph("Threads", Kind::Read, &variables)?;
-            let threads = data.repository.and_then(|r| r.pull_request).ok_or_else(|| not_there(&request))?;
-            let page = threads.review_threads.ok_or_else(|| partial(&request))?;
-            for thread in page.nodes {
-                found.push(thread.ok_or_else(|| partial(&request))?);
-            }
-            if !cursor.advance(page.page_info, &request)? {
-                break;
-            }
-        }
-        parallel(found, 8, |thread| self.whole(thread, &request))
-    }
-
     /// Reads one thread whole; `None` when it is gone.
     pub(crate) fn one_thread(&self, node_id: &str) -> Result<Option<KeptThread>, Fault> {
         match self.thread_page(node_id, None) {

@@ -576,10 +576,75 @@ fn fm_20_partial_threads_are_no_threads() {
     };
     check(with_errors, "something went wrong");
     check(page(json!([thread("T1", &[100]), null]), false, "x"), "incomplete");
-    check(page(json!([thread("T1", &[100])]), true, "same"), "cursor does not advance");
     check(json!({"data": null}), "incomplete");
     check(json!({}), "incomplete");
     check(page(json!([thread("T1", &[100, 4711])]), false, "x"), "threads hold comments that the list does not");
+}
+
+#[test]
+fn fm_20_a_cursor_that_stands_still_ends_the_reading() {
+    let count = AtomicUsize::new(0);
+    let server = Server::start(move |seen, _| {
+        let new = thread(&format!("T{}", count.fetch_add(1, Ordering::SeqCst)), &[100]);
+        let info = match seen.operation().as_str() {
+            "Threads" => json!({"hasNextPage": true, "endCursor": "same"}),
+            "ThreadsBefore" => json!({"hasPreviousPage": true, "startCursor": "same"}),
+            _ => return None,
+        };
+        let threads = json!({"pageInfo": info, "nodes": [new]});
+        Some(reply(200, &json!({"data": {"repository": {"pullRequest": {"reviewThreads": threads}}}})))
+    });
+    let error = Setup::of(&server).forge().observe(Depth::Full).expect_err("no reading");
+    assert!(error.to_string().contains("cursor does not advance"), "{error}");
+}
+
+/// A server with so many comments, each a thread of its own, on pages of ten.
+fn with_threads(count: u64, handler: impl Fn(&Seen, &World) -> Option<Reply> + Send + Sync + 'static) -> Server {
+    let server = Server::start(handler);
+    server.change(|world| {
+        world.per_page = 10;
+        world.inline = (100..100 + count).map(|n| inline(n, "x")).collect();
+        world.threads = (100..100 + count).map(|n| thread(&format!("T{n}"), &[n])).collect();
+    });
+    server
+}
+
+#[test]
+fn many_threads_are_read_from_both_ends_each_once_and_in_order() {
+    for count in [1, 9, 10, 11, 19, 20, 21, 30, 45, 97, 120] {
+        let server = with_threads(count, |_, _| None);
+        let seen = Setup::of(&server).forge().observe(Depth::Full).expect("a reading");
+        let roots: Vec<u64> = seen.threads.iter().map(|thread| thread.root).collect();
+        assert_eq!(roots, (100..100 + count).collect::<Vec<_>>(), "{count} threads");
+        let asked = server.take_log().iter().filter(|seen| seen.operation().starts_with("Threads")).count();
+        assert!(asked as u64 <= count.div_ceil(10) + 2, "{count} threads took {asked} pages");
+    }
+}
+
+#[test]
+fn fm_20_where_one_end_of_the_threads_fails_nothing_is_read() {
+    let check = |operation: &'static str| {
+        let (own, other) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let server = with_threads(60, move |seen, _| {
+            let threads = seen.operation();
+            if threads == operation && own.fetch_add(1, Ordering::SeqCst) > 0 {
+                return Some(reply(200, &json!({"data": null, "errors": [{"message": "something went wrong"}]})));
+            }
+            // The other end comes to no end before that.
+            if threads.starts_with("Threads") && threads != operation && other.fetch_add(1, Ordering::SeqCst) > 0 {
+                let mut waits = 0;
+                while own.load(Ordering::SeqCst) < 2 && waits < 1_000 {
+                    std::thread::sleep(Duration::from_millis(5));
+                    waits += 1;
+                }
+            }
+            None
+        });
+        let error = Setup::of(&server).forge().observe(Depth::Full).expect_err("no reading");
+        assert!(error.to_string().contains("something went wrong"), "{operation}: {error}");
+    };
+    check("Threads");
+    check("ThreadsBefore");
 }
 
 #[test]

@@ -195,8 +195,25 @@ impl World {
 
     fn graph(&self, seen: &Seen) -> Reply {
         match seen.operation().as_str() {
-            "Threads" => {
-                let page = json!({"pageInfo": {"hasNextPage": false, "endCursor": null}, "nodes": self.threads});
+            operation @ ("Threads" | "ThreadsBefore") => {
+                let body: Value = serde_json::from_str(&seen.body).unwrap_or_default();
+                let cursor = |name: &str| {
+                    body["variables"][name].as_str().map(|at| at.parse().expect("a cursor of this server"))
+                };
+                let all = self.threads.len();
+                let (from, to) = if operation == "Threads" {
+                    let from: usize = cursor("after").map_or(0, |at: usize| at + 1);
+                    (from, (from + self.per_page).min(all))
+                } else {
+                    let to: usize = cursor("before").unwrap_or(all);
+                    (to.saturating_sub(self.per_page), to)
+                };
+                let info = if operation == "Threads" {
+                    json!({"hasNextPage": to < all, "endCursor": to.checked_sub(1).map(|at| at.to_string())})
+                } else {
+                    json!({"hasPreviousPage": from > 0, "startCursor": from.to_string()})
+                };
+                let page = json!({"pageInfo": info, "nodes": self.threads[from..to]});
                 reply(
                     200,
                     &json!({"data": {"repository": {"pullRequest": {"reviewThreads": page}}, "rateLimit": null}}),

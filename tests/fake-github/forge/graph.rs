@@ -1,5 +1,7 @@
 //! The GraphQL fields of each type, read from the state, and the mutations.
 
+use std::collections::HashMap;
+
 use serde_json::{Map, Value, json};
 
 use super::graphql::{rate, rollup};
@@ -129,10 +131,32 @@ pub fn leaf(value: impl Into<Value>) -> Found {
     Ok(Out::Leaf(value.into()))
 }
 
+/// Where in the lists of a pull request things stand, so that a long list is not searched for each field.
+#[derive(Default)]
+pub struct Places {
+    comments: HashMap<u64, usize>,
+    threads: HashMap<u64, Vec<usize>>,
+    reviews: HashMap<u64, usize>,
+}
+
+impl Places {
+    fn of(pull: &Pull) -> Self {
+        let mut places = Self::default();
+        for (n, comment) in pull.comments.iter().enumerate() {
+            places.comments.insert(comment.id, n);
+            places.threads.entry(comment.reply_to.unwrap_or(comment.id)).or_default().push(n);
+        }
+        places.reviews = pull.reviews.iter().enumerate().map(|(n, review)| (review.id, n)).collect();
+        places
+    }
+}
+
 /// The state with somebody looking at it.
 pub struct Graph<'a> {
     pub st: &'a mut State,
     pub me: &'a Caller,
+    /// Of the pull requests that were looked at; void after a mutation.
+    pub places: HashMap<(usize, u64), Places>,
 }
 
 impl Graph<'_> {
@@ -140,7 +164,10 @@ impl Graph<'_> {
     pub fn field(&mut self, node: &Node, name: &str, args: &Args) -> Found {
         match node {
             Node::Query => self.query(name, args),
-            Node::Mutation => self.mutation(name, args),
+            Node::Mutation => {
+                self.places.clear();
+                self.mutation(name, args)
+            }
             Node::RateLimit => self.rate_limit(name),
             Node::Actor(login, _) => self.actor(login, name),
             Node::Viewer(login) if name == "login" => leaf(login.as_str()),
@@ -314,6 +341,14 @@ impl Graph<'_> {
         }
     }
 
+    fn places(&mut self, at: At) -> Result<&Places, Option<Wrong>> {
+        if !self.places.contains_key(&(at.repo, at.pull)) {
+            let places = Places::of(self.the_pull(at)?);
+            self.places.insert((at.repo, at.pull), places);
+        }
+        self.places.get(&(at.repo, at.pull)).ok_or(None)
+    }
+
     fn the_pull(&self, at: At) -> Result<&Pull, Option<Wrong>> {
         self.st.repos[at.repo].pull(at.pull).ok_or(None)
     }
@@ -388,8 +423,9 @@ impl Graph<'_> {
 
     fn thread(&mut self, at: At, root: u64, name: &str) -> Found {
         let may = self.may_resolve(at);
+        let own = self.places(at)?.threads.get(&root).cloned().ok_or(None)?;
         let pull = self.the_pull(at)?;
-        let top = pull.comments.iter().find(|c| c.id == root || c.reply_to == Some(root)).ok_or(None)?;
+        let top = own.first().and_then(|n| pull.comments.get(*n)).ok_or(None)?;
         let by = pull.resolved.get(&root);
         match name {
             "id" => leaf(format!("PRRT_{root}")),
@@ -408,7 +444,7 @@ impl Graph<'_> {
             "diffSide" => leaf(top.side.as_str()),
             "subjectType" => leaf(if top.file_level { "FILE" } else { "LINE" }),
             "comments" => {
-                let own = pull.comments.iter().filter(|c| c.id == root || c.reply_to == Some(root));
+                let own = own.iter().filter_map(|n| pull.comments.get(*n));
                 Ok(Out::Connection(own.map(|c| Node::Comment(at, c.id)).collect()))
             }
             _ => Err(None),
@@ -416,8 +452,9 @@ impl Graph<'_> {
     }
 
     fn comment(&mut self, at: At, id: u64, name: &str) -> Found {
+        let place = self.places(at)?.comments.get(&id).copied().ok_or(None)?;
         let pull = self.the_pull(at)?;
-        let comment = pull.comments.iter().find(|c| c.id == id).ok_or(None)?;
+        let comment = pull.comments.get(place).ok_or(None)?;
         match name {
             "id" => leaf(format!("PRRC_{id}")),
             "fullDatabaseId" => leaf(id.to_string()),
@@ -446,8 +483,9 @@ impl Graph<'_> {
     }
 
     fn review(&mut self, at: At, id: u64, name: &str) -> Found {
+        let place = self.places(at)?.reviews.get(&id).copied().ok_or(None)?;
         let pull = self.the_pull(at)?;
-        let review = pull.reviews.iter().find(|r| r.id == id).ok_or(None)?;
+        let review = pull.reviews.get(place).ok_or(None)?;
         match name {
             "id" => leaf(format!("PRR_{id}")),
             "fullDatabaseId" => leaf(id.to_string()),

@@ -1,7 +1,7 @@
 //! Runs GraphQL documents over the state: exactly the selected fields come back, unknown ones are an error and a violation.
 //! The fields themselves are in `graph`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use graphql_parser::query::{
     Definition, Document, Field, FragmentDefinition, OperationDefinition, Selection, SelectionSet, Type, TypeCondition,
@@ -93,7 +93,13 @@ fn run<'d>(st: &mut State, me: &Caller, document: &'d Document<'d, String>, body
         return json!({"errors": entries});
     }
     advance_heads(st, &variables, writes);
-    let mut walker = Walker { graph: Graph { st, me }, fragments, variables, errors: Vec::new(), wrong: Vec::new() };
+    let mut walker = Walker {
+        graph: Graph { st, me, places: HashMap::new() },
+        fragments,
+        variables,
+        errors: Vec::new(),
+        wrong: Vec::new(),
+    };
     let root = if writes { Node::Mutation } else { Node::Query };
     let data = walker.select(&root, set, &mut Vec::new());
     let (errors, wrong) = (walker.errors, walker.wrong);
