@@ -215,8 +215,10 @@ fn weakened(at: &Situation<'_>) -> Option<String> {
         .chain([at.head])
         .filter_map(|sha| tests_at(at.summary, sha))
         .collect();
-    if before.is_empty() {
-        // A commit that was replayed stands on a head where nothing was run: then what was known before counts.
+    let base = unpushed(at.summary).next().map(|round| &round.head_before);
+    if [base, Some(at.head)].into_iter().flatten().all(|sha| tests_at(at.summary, sha).is_none()) {
+        // What was replayed stands on a head where nothing was run, and what stands on it may be weaker already: then all
+        // that was known before counts.
         before = at.summary.verified.iter().filter(|record| &record.head != at.local).collect();
     }
     let asked = |round: &RoundRecord| {

@@ -373,6 +373,16 @@ fn fc_38_fewer_tests_or_more_skips_put_the_round_aside() {
         c.summary.verified.push(Verified { tests: Some(9), skipped: Some(1), ..verified('b', VerifyState::Green) });
     });
     assert!(matches!(replayed.step(), Step::Reject(_)));
+    // A second round stands on what was replayed, which had lost the test already.
+    let second = case(|c| {
+        (c.head, c.local) = (sample::sha('d'), sample::sha('e'));
+        let first = RoundRecord { head_before: sample::sha('d'), outcome: RoundOutcome::Red, ..committed(1, 'b') };
+        c.summary.rounds = vec![first, RoundRecord { head_before: sample::sha('b'), ..committed(2, 'e') }];
+        for (head, state) in [('b', VerifyState::Red), ('e', VerifyState::Green)] {
+            c.summary.verified.push(Verified { tests: Some(9), skipped: Some(1), ..verified(head, state) });
+        }
+    });
+    assert!(matches!(second.step(), Step::Reject(_)), "{:?}", second.step());
 }
 
 #[test]
