@@ -98,7 +98,7 @@ pub fn digest(
     }
     push::pushed_rounds(ports, summary, &obs.pr.head)?;
     committed_plans(ports, summary, &obs)?;
-    prove_fixes(ports, summary, &obs)?;
+    prove_fixes(ports, summary, &obs, &notes)?;
     if summary.heads.last().is_some_and(|last| last.sha != obs.pr.head) {
         // What a person took out is known before its reviewer names it again: the copy is a person's business too (FC-34).
         recheck(ports, summary, &obs, &BTreeMap::new())?;
@@ -172,7 +172,7 @@ fn committed_plans(ports: &Ports<'_>, summary: &mut Summary, obs: &Observation) 
 }
 
 /// Asks git about every claimed commit.
-fn prove_fixes(ports: &Ports<'_>, summary: &mut Summary, obs: &Observation) -> Result<(), EngineError> {
+fn prove_fixes(ports: &Ports<'_>, summary: &mut Summary, obs: &Observation, notes: &[Note]) -> Result<(), EngineError> {
     let head = &obs.pr.head;
     let mut known = BTreeMap::new();
     for sha in prove::claimed(summary) {
@@ -186,8 +186,15 @@ fn prove_fixes(ports: &Ports<'_>, summary: &mut Summary, obs: &Observation) -> R
     }
     let lost = known.iter().filter(|(_, reach)| **reach == Reach::Lost).map(|(sha, _)| sha.clone()).collect();
     for (old, new) in replaced(ports, obs, lost)? {
-        for pending in summary.comments.values_mut().filter_map(|entry| entry.pending.as_mut()) {
-            if pending.commit.as_ref() == Some(&old) {
+        // The same change may be another machine's, which has said in words why it leaves a finding as it is.
+        let claims = |entry: &&Entry| entry.pending.as_ref().is_some_and(|p| p.commit.as_ref() == Some(&old));
+        let carried = summary.comments.values().filter(claims);
+        let carried: Vec<FindingId> = carried
+            .filter(|entry| !outbox::answered_elsewhere(summary, entry, obs, notes))
+            .map(|entry| entry.finding.id)
+            .collect();
+        for id in carried {
+            if let Some(pending) = summary.comments.get_mut(&id).and_then(|entry| entry.pending.as_mut()) {
                 pending.commit = Some(new.clone());
             }
         }

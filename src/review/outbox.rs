@@ -21,7 +21,7 @@ use super::written::Written;
 pub use describe::removed_again;
 pub use plan::plan;
 pub(crate) use reconcile::objected_since;
-pub use reconcile::{may_be_fixed, reconcile};
+pub use reconcile::{answered_elsewhere, may_be_fixed, reconcile};
 
 /// A receipt of ours as read on the pull request.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -311,8 +311,27 @@ fn objections<'a>(
 /// In an open thread the last word has to be ours and say so: after a fix the thread is resolved or told. In a resolved
 /// one an objection may be older than the fix where it answers words of ours; otherwise it may speak against the fix.
 pub fn may_be_fixed(entry: &Entry, obs: &Observation, notes: &[Note]) -> bool {
-    let Some(root) = entry.thread else { return true };
+    let (said, resolved) = said_about(entry, obs, notes);
+    match (said.last(), resolved) {
+        (None | Some((_, Said::Fixed)), _) => true,
+        (Some((_, Said::Words | Said::Objection)), false) => false,
+        (Some((_, Said::Words)), true) => true,
+        (Some((_, Said::Objection)), true) => said.first().is_some_and(|(_, first)| *first == Said::Words),
+    }
+}
+
+/// Tells whether the program has answered a finding in words from another state than this one, and the thread is open: the
+/// commits it pushed from there leave the finding as it is.
+pub fn answered_elsewhere(summary: &Summary, entry: &Entry, obs: &Observation, notes: &[Note]) -> bool {
+    let (said, resolved) = said_about(entry, obs, notes);
+    let from_here = |id: u64| summary.outbox.iter().any(|item| item.comment_id == Some(id));
+    !resolved && matches!(said.last(), Some((id, Said::Words)) if !from_here(*id))
+}
+
+/// What was said about a finding's end in its thread, oldest first, and whether the thread is resolved.
+fn said_about(entry: &Entry, obs: &Observation, notes: &[Note]) -> (Vec<(u64, Said)>, bool) {
     let mut said: Vec<(u64, Said)> = Vec::new();
+    let Some(root) = entry.thread else { return (said, false) };
     for comment in obs.comments.iter().filter(|c| c.channel == Channel::Inline && c.in_reply_to == Some(root)) {
         let Some(note) = notes.iter().find(|note| note.channel == Channel::Inline && note.id == comment.id) else {
             continue;
@@ -327,13 +346,7 @@ pub fn may_be_fixed(entry: &Entry, obs: &Observation, notes: &[Note]) -> bool {
         }
     }
     said.sort_by_key(|(id, _)| *id);
-    let resolved = obs.threads.iter().any(|thread| thread.root == root && thread.resolved);
-    match (said.last(), resolved) {
-        (None | Some((_, Said::Fixed)), _) => true,
-        (Some((_, Said::Words | Said::Objection)), false) => false,
-        (Some((_, Said::Words)), true) => true,
-        (Some((_, Said::Objection)), true) => said.first().is_some_and(|(_, first)| *first == Said::Words),
-    }
+    (said, obs.threads.iter().any(|thread| thread.root == root && thread.resolved))
 }
 
 /// What one reply says about a finding's end.

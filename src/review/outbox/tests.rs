@@ -799,6 +799,32 @@ fn r23_a_command_whose_answer_was_lost_and_that_is_not_there_is_sent_again() {
 }
 
 #[test]
+fn r13_words_that_another_state_posted_speak_against_a_claim_of_this_one() {
+    let check = |from_here: bool, insists: bool, resolved: bool, expected: bool| {
+        let entry = sample::entry("c1", Severity::P2);
+        let mut scene = Scene::new(vec![entry.clone()]);
+        let key = key_of_version(WriteKind::Argue, &entry, 0);
+        let marker = Marker::new(WriteKind::Argue, "c1", &key, &scene.obs.pr.at, &sample::sha('a')).expect("a receipt");
+        let comment = scene.say(Some(1), sample::person("me"), &words::post("words", &[marker]));
+        if insists {
+            scene.say(Some(1), sample::bot("codex"), "It still applies.");
+        }
+        if from_here {
+            assert!(plan_command(&mut scene.summary, &scene.obs, "c1".parse().expect("an id"), "/pushback retry"));
+            scene.summary.outbox[0].comment_id = Some(comment);
+        }
+        scene.obs.threads[0].resolved = resolved;
+        let notes = scene.notes();
+        let got = answered_elsewhere(&scene.summary, &entry, &scene.obs, &notes);
+        assert_eq!(got, expected, "{from_here} {insists} {resolved}");
+    };
+    check(false, false, false, true);
+    check(true, false, false, false);
+    check(false, true, false, false);
+    check(false, false, true, false);
+}
+
+#[test]
 fn r13_a_commit_fixed_nothing_that_was_left_in_words_or_disputed_since() {
     let check = |said: &[(&str, WriteKind)], resolved: bool, expected: bool| {
         let entry = sample::entry("c1", Severity::P2);
