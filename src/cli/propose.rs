@@ -7,8 +7,10 @@ use std::io::Write as _;
 use camino::{Utf8Path, Utf8PathBuf};
 use dialoguer::Confirm;
 
+use super::Context;
 use super::failure::{Failure, Kind};
 use crate::report::json::FileView;
+use crate::report::prompter;
 
 /// The largest file that is read to be changed.
 const LIMIT: u64 = 1 << 20;
@@ -137,7 +139,7 @@ pub(crate) fn diff(name: &str, before: Option<&str>, after: &str) -> String {
 }
 
 /// Asks once; without a terminal only a flag agrees.
-pub(crate) fn agreed(yes: bool, question: &str, refused: &str) -> Result<(), Failure> {
+pub(crate) fn agreed(cx: &Context, yes: bool, question: &str, refused: &str) -> Result<(), Failure> {
     if yes {
         return Ok(());
     }
@@ -147,9 +149,10 @@ pub(crate) fn agreed(yes: bool, question: &str, refused: &str) -> Result<(), Fai
             "look at what is shown, then pass `--yes`; `--dry-run` only shows it",
         ));
     }
-    match Confirm::new().with_prompt(question).default(false).interact_opt() {
-        Ok(Some(true)) => Ok(()),
-        Ok(_) | Err(_) => Err(Failure::usage("not agreed, nothing was done", "`--dry-run` only shows it")),
+    let question = Confirm::new().with_prompt(question).default(false);
+    match prompter::ask(&cx.signals, || question.interact_opt().ok().flatten()) {
+        Some(true) => Ok(()),
+        Some(false) | None => Err(Failure::usage("not agreed, nothing was done", "`--dry-run` only shows it")),
     }
 }
 

@@ -49,7 +49,7 @@ pub(super) fn run(cx: &Context, args: &InitArgs) -> Result<u8, Failure> {
         let would = if hook { hook::put_in(cx)?.join("\n") + "\n" } else { String::new() };
         return Ok(told(cx, &found, &files, &format!("{would}nothing was written (`--dry-run`)"), (false, false)));
     }
-    propose::agreed(args.yes, &question(&files, will_trust, hook), "nobody has agreed yet to what is shown")?;
+    propose::agreed(cx, args.yes, &question(&files, will_trust, hook), "nobody has agreed yet to what is shown")?;
     // First what may be refused: then nothing is half done.
     let installed = if hook { hook::put_in(cx)? } else { Vec::new() };
     for file in files.iter().filter(|file| file.changes()) {

@@ -42,7 +42,7 @@ pub(super) fn run(cx: &Context, args: &TrustArgs) -> Result<u8, Failure> {
         return Ok(told(cx, view(false), "would be trusted"));
     }
     let question = format!("Let this {CONFIG_FILE} start its commands here?");
-    propose::agreed(args.yes, &question, &format!("nobody has agreed to {CONFIG_FILE} yet"))?;
+    propose::agreed(cx, args.yes, &question, &format!("nobody has agreed to {CONFIG_FILE} yet"))?;
     store::trust(common, text.as_bytes())?;
     Ok(told(cx, view(true), "trusted, as long as it stays as it is"))
 }
