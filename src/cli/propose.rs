@@ -9,6 +9,7 @@ use dialoguer::Confirm;
 
 use super::Context;
 use super::failure::{Failure, Kind};
+use crate::process::bounded;
 use crate::report::json::FileView;
 use crate::report::prompter;
 
@@ -124,7 +125,7 @@ fn read(path: &Utf8Path) -> Result<Option<String>, Failure> {
         Ok(data) if data.len() > LIMIT => return Err(bad(format!("it is larger than {LIMIT} bytes"))),
         Ok(_) | Err(_) => {}
     }
-    match std::fs::read(path) {
+    match bounded::read(path) {
         Ok(bytes) => String::from_utf8(bytes).map(Some).map_err(|_| bad("it is not UTF-8".to_owned())),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(bad(error.to_string())),

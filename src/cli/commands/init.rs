@@ -12,6 +12,7 @@ use crate::cli::propose::{self, Proposal};
 use crate::cli::{Context, output, place, starter};
 use crate::config::layers::Layers;
 use crate::git::GitWorktree;
+use crate::process::bounded;
 use crate::report::json::{AgentView, Envelope, InitView, TestsView};
 use crate::report::table;
 use crate::review::observation::PrState;
@@ -221,7 +222,7 @@ impl From<&Editor> for AgentView {
 
 /// Tells for `doctor` whether the worktree has a file of its own that is not trusted.
 pub(super) fn untrusted(tree: &GitWorktree, top: &Utf8Path, default_file: Option<&str>) -> bool {
-    let text = std::fs::read(top.join(CONFIG_FILE)).unwrap_or_default();
+    let text = bounded::read(&top.join(CONFIG_FILE)).unwrap_or_default();
     !text.is_empty()
         && default_file.map(str::as_bytes) != Some(text.as_slice())
         && !store::is_trusted(tree.common_dir(), &text).unwrap_or(false)
