@@ -59,6 +59,7 @@ impl Tty {
     /// Waits for the end; returns the exit code. A program that stays is ended, and the test has failed.
     #[track_caller]
     fn ends(&mut self) -> i32 {
+        self.session.set_expect_timeout(Some(Duration::from_secs(90)));
         if let Ok(found) = self.session.expect(Eof) {
             self.log.push_str(&String::from_utf8_lossy(found.as_bytes()));
         }
