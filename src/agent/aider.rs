@@ -14,6 +14,7 @@ use super::outcome::environment_failure;
 use super::probe::Needs;
 use super::transcript::{Transcript, by_words, found_in};
 use crate::ports::AgentOutcome;
+use crate::process::bounded;
 use crate::process::clean::{clean, one_line};
 
 /// What was said, in the folder of the run; the brief in it has a mark before each line.
@@ -161,7 +162,7 @@ impl Dialect for Aider {
 
     fn reread(&self, folder: &Utf8Path, seen: &mut Transcript) {
         // On standard output long lines are broken, also within an answer.
-        let chat = std::fs::read_to_string(folder.join(CHAT)).unwrap_or_default();
+        let chat = String::from_utf8(bounded::read(&folder.join(CHAT)).unwrap_or_default()).unwrap_or_default();
         // Lines with this mark are what it was told, and in that stands the text of others.
         let said: Vec<&str> = chat.lines().filter(|line| !line.starts_with(TOLD)).collect();
         seen.answer = found_in(&said.join("\n"));

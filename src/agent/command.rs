@@ -92,7 +92,7 @@ fn exited(ended: &Ended, said: &str, last: &str, answered: bool) -> AgentOutcome
 /// Returns the last lines of both outputs, standard error last.
 fn said(stdout: &Utf8Path, stderr: &Utf8Path) -> String {
     let end = |path: &Utf8Path| {
-        let bytes = std::fs::read(path).unwrap_or_default();
+        let bytes = crate::process::bounded::read(path).unwrap_or_default();
         crate::process::clean::clean(&String::from_utf8_lossy(&bytes[bytes.len().saturating_sub(16 * 1024)..]))
     };
     format!("{}\n{}", end(stdout), end(stderr))

@@ -15,7 +15,7 @@ use super::session::{self, Session};
 use super::transcript::{Answered, Facts, Transcript, each_line, judge};
 use crate::ports::{Agent, AgentOutcome, AgentReport, Brief, Event, Reporter};
 use crate::process::clean::clean;
-use crate::process::{Ended, ProcessError, Quiet, Spec, Why};
+use crate::process::{Ended, ProcessError, Quiet, Spec, Why, bounded};
 
 /// What a call is made from.
 pub(super) struct Job<'a> {
@@ -208,7 +208,7 @@ impl<D: Dialect> Driven<D> {
         let mut seen = Transcript::default();
         let heard = each_line(&ended.stdout_path, |line| self.dialect.hear(&mut seen, line));
         self.dialect.reread(&spec.log_dir, &mut seen);
-        let stderr = std::fs::read(&ended.stderr_path).unwrap_or_default();
+        let stderr = bounded::read(&ended.stderr_path).unwrap_or_default();
         let stderr = clean(&String::from_utf8_lossy(&stderr[stderr.len().saturating_sub(16 * 1024)..]));
         let written = brief.decisions.symlink_metadata().is_ok();
         let answer = if written { None } else { seen.decisions() };

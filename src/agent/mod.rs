@@ -24,7 +24,7 @@ use camino::Utf8Path;
 use crate::ports::Agent;
 use crate::process::clean::one_line;
 use crate::process::environment::{self, Environment, Source};
-use crate::process::{ProcessError, Spec, Supervisor, fresh_id};
+use crate::process::{ProcessError, Spec, Supervisor, bounded, fresh_id};
 pub use command::CommandAgent;
 pub use launch::Setup;
 pub use outcome::environment_failure;
@@ -61,7 +61,7 @@ pub fn version(supervisor: &Supervisor, program: &str, folder: &Utf8Path) -> Res
     spec.args = vec!["--version".to_owned()];
     spec.wall = VERSION;
     let ended = supervisor.run(&spec, &mut |_| {}, &|| false)?;
-    let text = std::fs::read_to_string(&ended.stdout_path).unwrap_or_default();
+    let text = String::from_utf8(bounded::read(&ended.stdout_path).unwrap_or_default()).unwrap_or_default();
     let line = text.lines().map(|line| one_line(line, 80)).find(|line| !line.is_empty());
     match line {
         Some(line) if ended.succeeded() => Ok(line),

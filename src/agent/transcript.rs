@@ -2,7 +2,6 @@
 //!
 //! Words of the model are no proof of work. They only decide between "it says it is done" and the ways of not being done.
 
-use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 
 use camino::Utf8Path;
@@ -12,7 +11,7 @@ use serde_json::{Map, Value};
 use super::outcome::{environment_failure, last_line, late};
 use crate::ports::AgentOutcome;
 use crate::process::clean::one_line;
-use crate::process::{Ended, Why};
+use crate::process::{Ended, Why, bounded};
 
 /// Longest text that is kept of a message.
 const TEXT: usize = 256 * 1024;
@@ -73,7 +72,7 @@ impl Transcript {
 
 /// Hands every line of a stored output over; what is not text is replaced.
 pub(super) fn each_line(path: &Utf8Path, mut take: impl FnMut(&str)) -> io::Result<()> {
-    let mut reader = BufReader::new(File::open(path)?);
+    let mut reader = BufReader::new(bounded::open(path)?);
     let mut line = Vec::new();
     while reader.read_until(b'\n', &mut line)? > 0 {
         take(String::from_utf8_lossy(&line).trim_end());

@@ -22,7 +22,7 @@ use crate::engine::survey::{self, Survey};
 use crate::engine::{Ports, Setup, rounds};
 use crate::github::{Api, Github};
 use crate::ports::{Agent, Event, Forge, ForgeError, Loaded, Reporter, Store, Worktree as _};
-use crate::process::Supervisor;
+use crate::process::{Supervisor, bounded};
 use crate::review::classify::Rules;
 use crate::review::comment::Comment;
 use crate::review::gate::LocalHeads;
@@ -248,7 +248,7 @@ pub(crate) fn layers(
         files.push((Origin::DefaultBranch, parse(&format!("{CONFIG_FILE} of the default branch"), text)?));
     }
     let path = toplevel.join(CONFIG_FILE);
-    let here = std::fs::read(&path).ok().filter(|bytes| default_file.map(str::as_bytes) != Some(bytes));
+    let here = bounded::read(&path).ok().filter(|bytes| default_file.map(str::as_bytes) != Some(bytes));
     if let Some(bytes) = here {
         if !in_ci() && store::is_trusted(common_dir, &bytes)? {
             let layer = parse(path.as_str(), &String::from_utf8_lossy(&bytes))?;

@@ -7,8 +7,11 @@ use std::io::Write as _;
 use camino::{Utf8Path, Utf8PathBuf};
 use dialoguer::Confirm;
 
+use super::Context;
 use super::failure::{Failure, Kind};
+use crate::process::bounded;
 use crate::report::json::FileView;
+use crate::report::prompter;
 
 /// The largest file that is read to be changed.
 const LIMIT: u64 = 1 << 20;
@@ -122,7 +125,7 @@ fn read(path: &Utf8Path) -> Result<Option<String>, Failure> {
         Ok(data) if data.len() > LIMIT => return Err(bad(format!("it is larger than {LIMIT} bytes"))),
         Ok(_) | Err(_) => {}
     }
-    match std::fs::read(path) {
+    match bounded::read(path) {
         Ok(bytes) => String::from_utf8(bytes).map(Some).map_err(|_| bad("it is not UTF-8".to_owned())),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(bad(error.to_string())),
@@ -137,7 +140,7 @@ pub(crate) fn diff(name: &str, before: Option<&str>, after: &str) -> String {
 }
 
 /// Asks once; without a terminal only a flag agrees.
-pub(crate) fn agreed(yes: bool, question: &str, refused: &str) -> Result<(), Failure> {
+pub(crate) fn agreed(cx: &Context, yes: bool, question: &str, refused: &str) -> Result<(), Failure> {
     if yes {
         return Ok(());
     }
@@ -147,9 +150,10 @@ pub(crate) fn agreed(yes: bool, question: &str, refused: &str) -> Result<(), Fai
             "look at what is shown, then pass `--yes`; `--dry-run` only shows it",
         ));
     }
-    match Confirm::new().with_prompt(question).default(false).interact_opt() {
-        Ok(Some(true)) => Ok(()),
-        Ok(_) | Err(_) => Err(Failure::usage("not agreed, nothing was done", "`--dry-run` only shows it")),
+    let question = Confirm::new().with_prompt(question).default(false);
+    match prompter::ask(&cx.signals, || question.interact_opt().ok().flatten()) {
+        Some(true) => Ok(()),
+        Some(false) | None => Err(Failure::usage("not agreed, nothing was done", "`--dry-run` only shows it")),
     }
 }
 

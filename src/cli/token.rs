@@ -1,15 +1,19 @@
 //! Which token is used, and that it goes to its own host only. Never shown, never stored.
 
-use std::process::{Command, Stdio};
+use std::process::Command;
+use std::time::Duration;
 
 use secrecy::SecretString;
 
 use crate::github::{TokenSource, Wanted};
+use crate::process::bounded;
 
 /// Variables of github.com and of `*.ghe.com`.
 const CLOUD: [&str; 2] = ["GH_TOKEN", "GITHUB_TOKEN"];
 /// Variables of other hosts.
 const ENTERPRISE: [&str; 2] = ["GH_ENTERPRISE_TOKEN", "GITHUB_ENTERPRISE_TOKEN"];
+/// How long `gh` may take: a locked keyring asks a person first.
+const GH_LIMIT: Duration = Duration::from_secs(60);
 /// The program's own variable; goes to whatever API base is set.
 pub(crate) const OWN: &str = "PUSHBACK_TOKEN";
 
@@ -29,15 +33,11 @@ pub(crate) fn variables(host: &str) -> [&'static str; 2] {
 }
 
 fn from_gh(host: &str) -> Option<String> {
-    let output = Command::new("gh")
-        .args(["auth", "token", "--hostname", host])
-        .env("GH_PROMPT_DISABLED", "1")
-        .stdin(Stdio::null())
-        .stderr(Stdio::null())
-        .output()
-        .ok()?;
-    let text = String::from_utf8(output.stdout).ok()?.trim().to_owned();
-    (output.status.success() && !text.is_empty()).then_some(text)
+    let mut gh = Command::new("gh");
+    gh.args(["auth", "token", "--hostname", host]).env("GH_PROMPT_DISABLED", "1");
+    let (status, said) = bounded::answer(&mut gh, GH_LIMIT)?;
+    let text = String::from_utf8(said).ok()?.trim().to_owned();
+    (status.success() && !text.is_empty()).then_some(text)
 }
 
 /// Says where the token comes from, without showing it; `None` when there is none.

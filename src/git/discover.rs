@@ -2,14 +2,16 @@
 //! Asks no network. Which pull request it is, is not decided here.
 
 use std::collections::BTreeMap;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::thread;
+use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
 use super::run::Git;
 use super::{GitWorktree, failed};
 use crate::ports::GitError;
+use crate::process::bounded;
 use crate::review::ids::{RepoSlug, Sha};
 
 /// Where HEAD is.
@@ -370,14 +372,17 @@ fn is_alias(host: &str, name: &str) -> bool {
     is_name && name != host && (!host.contains('.') || host.contains(name))
 }
 
+/// How long ssh may take to read its configuration, which can start programs (`Match exec`).
+const SSH_LIMIT: Duration = Duration::from_secs(15);
+
 /// Asks ssh which host it would call.
 fn ssh_host_name(host: &str) -> Option<String> {
     let safe = host.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_'));
     if !safe || host.starts_with('-') {
         return None;
     }
-    let output = Command::new("ssh").args(["-G", host]).stdin(Stdio::null()).stderr(Stdio::null()).output().ok()?;
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let (_, said) = bounded::answer(Command::new("ssh").args(["-G", host]), SSH_LIMIT)?;
+    let text = String::from_utf8_lossy(&said).into_owned();
     let name = text.lines().find_map(|l| l.strip_prefix("hostname "))?;
     Some(name.trim().to_ascii_lowercase())
 }

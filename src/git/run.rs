@@ -4,18 +4,16 @@
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write as _};
-use std::os::unix::process::CommandExt;
-use std::process::{Command, ExitStatus, Stdio};
-use std::sync::{LazyLock, mpsc};
+use std::process::{Command, Stdio};
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use regex::Regex;
-use rustix::process::{Pid, Signal, kill_process_group};
 use secrecy::{ExposeSecret, SecretString};
 
 use crate::ports::GitError;
-use crate::process::NO_HOOK;
+use crate::process::{NO_HOOK, bounded};
 
 /// Limit of commands that stay on this machine; generous, since commit hooks of people run tests.
 const LOCAL_LIMIT: Duration = Duration::from_secs(30 * 60);
@@ -239,26 +237,11 @@ impl Call<'_> {
         let mut stderr = scratch()?;
         let mut command = self.command();
         command.stdin(self.input()?).stdout(stdout.try_clone()?).stderr(stderr.try_clone()?);
-        let mut child = command.process_group(0).spawn()?;
-        let pid = Pid::from_child(&child);
-        let (tell, ended) = mpsc::channel();
-        let waiter = std::thread::spawn(move || {
-            let status = child.wait();
-            // The receiver waits for this message in every path.
-            let _ = tell.send(status);
-        });
-        let (status, timed_out) = match ended.recv_timeout(self.limit) {
-            Ok(status) => (status?, false),
-            Err(_) => {
-                // Gone in the meantime is as good as killed.
-                let _ = kill_process_group(pid, Signal::KILL);
-                (ended.recv().map_err(std::io::Error::other)??, true)
-            }
-        };
-        let _ = waiter.join();
+        let status = bounded::within(&mut command, self.limit)?;
         let words = String::from_utf8_lossy(&slurp(&mut stderr)?).into_owned();
         let stderr = mask(&words, self.git.token.as_ref().map(|t| t.secret.expose_secret()));
-        Ok(Output { code: code(status, timed_out), stdout: slurp(&mut stdout)?, stderr, timed_out })
+        let code = status.and_then(|status| status.code());
+        Ok(Output { code, stdout: slurp(&mut stdout)?, stderr, timed_out: status.is_none() })
     }
 
     fn input(&self) -> std::io::Result<Stdio> {
@@ -335,10 +318,6 @@ fn credentials(command: &mut Command, token: &Token) {
 fn is_token(name: &OsStr) -> bool {
     let name = name.to_string_lossy();
     name.ends_with("_TOKEN") || name == "GIT_ASKPASS"
-}
-
-fn code(status: ExitStatus, timed_out: bool) -> Option<i32> {
-    if timed_out { None } else { status.code() }
 }
 
 fn slurp(file: &mut File) -> std::io::Result<Vec<u8>> {

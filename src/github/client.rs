@@ -317,7 +317,7 @@ impl Client {
         })
     }
 
-    fn capped(&self, response: Response, bytes: u64) -> Capped<'_> {
+    fn capped<R: Read>(&self, response: R, bytes: u64) -> Capped<'_, R> {
         let until = self.clock.monotonic().saturating_add(self.bounds.whole);
         Capped { inner: response, left: bytes, seen: 0, over: false, until, clock: &*self.clock }
     }
@@ -331,7 +331,7 @@ impl Client {
         }
         let mut text = Vec::new();
         // A broken error body leaves the status, which is enough.
-        let _ = response.take(ERROR_BYTES).read_to_end(&mut text);
+        let _ = self.capped(response, ERROR_BYTES).read_to_end(&mut text);
         let Ok(body) = serde_json::from_slice::<Body>(&text) else { return String::new() };
         let more = body.errors.iter().filter_map(|error| match error {
             serde_json::Value::String(text) => Some(text.clone()),
@@ -495,8 +495,8 @@ fn spread() -> f64 {
     f64::from((random & 0xffff) as u16) / 65_536.0
 }
 
-struct Capped<'a> {
-    inner: Response,
+struct Capped<'a, R> {
+    inner: R,
     left: u64,
     seen: u64,
     over: bool,
@@ -504,7 +504,7 @@ struct Capped<'a> {
     clock: &'a (dyn Clock + Send + Sync),
 }
 
-impl Read for Capped<'_> {
+impl<R: Read> Read for Capped<'_, R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.clock.monotonic() > self.until {
             return Err(io::Error::new(io::ErrorKind::TimedOut, "the whole answer takes too long"));

@@ -1,9 +1,10 @@
 //! That one push starts one run: who claimed which commit of which branch, how it went, and where its log is.
 //! A record under a lock of the operating system; whoever dies with a claim has lost it.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{Read as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::time::{Duration, Instant};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use jiff::Timestamp;
@@ -22,6 +23,9 @@ pub const AT_ONCE: usize = 32;
 const LOGS: usize = 100;
 /// Largest record read.
 const LIMIT: u64 = 4 * 1024 * 1024;
+/// The lock is held for the time of one small write; a holder that was stopped is not waited for any longer.
+const PATIENCE: Duration = Duration::from_secs(60);
+const TICK: Duration = Duration::from_millis(3);
 /// Version of the record.
 const VERSION: u32 = 1;
 
@@ -144,9 +148,17 @@ impl Claims {
         open.read(true).write(true).create(true).truncate(false).mode(0o600);
         open.custom_flags(OFlags::NOFOLLOW.bits().cast_signed());
         let file = open.open(&path).map_err(|e| io("open", &path, e))?;
-        // Held for the time of one small write.
-        file.lock().map_err(|e| io("lock", &path, e))?;
-        Ok(file)
+        let asked = Instant::now();
+        loop {
+            match file.try_lock() {
+                Ok(()) => return Ok(file),
+                Err(TryLockError::WouldBlock) if asked.elapsed() < PATIENCE => std::thread::sleep(TICK),
+                Err(TryLockError::WouldBlock) => {
+                    return Err(io("lock", &path, format!("another process holds it for {} s", PATIENCE.as_secs())));
+                }
+                Err(TryLockError::Error(e)) => return Err(io("lock", &path, e)),
+            }
+        }
     }
 
     fn load(&self) -> Record {

@@ -3,12 +3,14 @@
 use std::fs::OpenOptions;
 use std::io::Write as _;
 use std::os::unix::fs::OpenOptionsExt as _;
-use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::process::Command;
+use std::time::Duration;
 
 use camino::Utf8PathBuf;
 use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
+
+use crate::process::bounded;
 
 /// Longest time a desktop may take to show a notice.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -105,21 +107,8 @@ fn desktop(title: &str, line: &str) -> bool {
 }
 
 fn ends_well(command: &mut Command) -> bool {
-    let quiet = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    let Ok(mut child) = quiet.spawn() else { return false };
-    let started = Instant::now();
-    loop {
-        match child.try_wait() {
-            Ok(Some(status)) => return status.success(),
-            Ok(None) if started.elapsed() < PATIENCE => std::thread::sleep(Duration::from_millis(20)),
-            Ok(None) | Err(_) => {
-                // A desktop that does not answer shows nothing.
-                let _ = child.kill();
-                let _ = child.wait();
-                return false;
-            }
-        }
-    }
+    // A desktop that does not answer shows nothing.
+    bounded::answer(command, PATIENCE).is_some_and(|(status, _)| status.success())
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@
 //! ([`supervise::main`]). The supervisor starts the program, watches its clocks and sweeps up its descendants at the
 //! end, however the end came. It lives in a process of its own because it must collect every orphan of that one
 //! program and of nothing else, and because it must outlive us when we are killed.
+pub mod bounded;
 mod capture;
 pub mod clean;
 pub mod clock;

@@ -33,6 +33,14 @@ impl Signals {
         i32::try_from(self.caught.load(Ordering::SeqCst)).ok().filter(|signal| *signal != 0)
     }
 
+    /// Sends the last signal once more: as the second one it ends us at once.
+    pub fn repeat(&self) {
+        if let Some(signal) = self.caught() {
+            // A signal that was caught can be sent.
+            let _ = signal_hook::low_level::raise(signal);
+        }
+    }
+
     /// Behaves as if a signal had come.
     #[cfg(test)]
     pub(super) fn note(&self, signal: usize) {

@@ -2,12 +2,16 @@
 
 use std::io::Write as _;
 use std::process::{Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
 
 use dialoguer::console::{Key, Term};
 use dialoguer::{Confirm, Input, MultiSelect, Select};
+use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
 
 use super::clean::{clean, one_line};
 use crate::ports::Prompter;
+use crate::process::signals::Signals;
 use crate::review::triage::Size;
 
 /// Variables that a browser or an editor needs; everything else, tokens above all, stays here.
@@ -38,16 +42,51 @@ const PASSED: &[&str] = &[
 /// Rows that a list leaves for its title and the line above it.
 const AROUND: usize = 4;
 
+/// How long a question may stand after a signal.
+const STANDS: Duration = Duration::from_millis(500);
+/// How often it is looked whether one came.
+const TICK: Duration = Duration::from_millis(50);
+
+/// Asks a question, unless a signal has come. One that comes between two keys does not wake who reads the next key, so
+/// that the question would stand until somebody types: such a signal is repeated, and ends us.
+pub fn ask<T>(signals: &Signals, question: impl FnOnce() -> Option<T>) -> Option<T> {
+    if signals.caught().is_some() {
+        return None;
+    }
+    let before = tcgetattr(std::io::stdin()).ok();
+    let (standing, answered) = channel();
+    std::thread::scope(move |scope| {
+        scope.spawn(move || watch(&answered, signals, before.as_ref()));
+        let answer = question();
+        drop(standing);
+        answer
+    })
+}
+
+/// Looks for a signal until the question is answered.
+fn watch(answered: &Receiver<()>, signals: &Signals, before: Option<&Termios>) {
+    let mut came = None;
+    while answered.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
+        if signals.caught().is_some() && came.get_or_insert_with(Instant::now).elapsed() >= STANDS {
+            // The terminal is left as it was found, its cursor shown.
+            let _ = before.map(|modes| tcsetattr(std::io::stdin(), OptionalActions::Now, modes));
+            let _ = std::io::stderr().write_all(b"\x1b[?25h\r\n");
+            signals.repeat();
+        }
+    }
+}
+
 /// A person at the terminal.
 pub struct Terminal {
     term: Term,
+    signals: Signals,
     columns: Option<usize>,
 }
 
 impl Terminal {
     /// Talks on stderr, so that stdout stays data; `columns` overrules what the terminal says.
-    pub fn new(columns: Option<usize>) -> Self {
-        Self { term: Term::stderr(), columns }
+    pub fn new(columns: Option<usize>, signals: Signals) -> Self {
+        Self { term: Term::stderr(), signals, columns }
     }
 
     fn rows(&self) -> usize {
@@ -86,21 +125,25 @@ fn program(name: &str) -> Command {
 impl Prompter for Terminal {
     fn confirm(&self, question: &str) -> Option<bool> {
         let asked = Confirm::new().with_prompt(one_line(question, 200)).default(false);
-        self.left(asked.interact_on_opt(&self.term)).flatten()
+        ask(&self.signals, || self.left(asked.interact_on_opt(&self.term)).flatten())
     }
 
     fn pick(&self, title: &str, rows: &[String], start: usize) -> Option<usize> {
         let most = self.size().columns.saturating_sub(4);
         let rows: Vec<String> = rows.iter().map(|row| cut(row, most)).collect();
         let asked = Select::new().with_prompt(one_line(title, most)).items(&rows).default(start.min(rows.len() - 1));
-        self.left(asked.report(false).max_length(self.rows()).interact_on_opt(&self.term)).flatten()
+        ask(&self.signals, || {
+            self.left(asked.report(false).max_length(self.rows()).interact_on_opt(&self.term)).flatten()
+        })
     }
 
     fn mark(&self, title: &str, rows: &[String]) -> Option<Vec<usize>> {
         let most = self.size().columns.saturating_sub(8);
         let rows: Vec<String> = rows.iter().map(|row| cut(row, most)).collect();
         let asked = MultiSelect::new().with_prompt(one_line(title, most)).items(&rows);
-        self.left(asked.report(false).max_length(self.rows()).interact_on_opt(&self.term)).flatten()
+        ask(&self.signals, || {
+            self.left(asked.report(false).max_length(self.rows()).interact_on_opt(&self.term)).flatten()
+        })
     }
 
     fn key(&self, keys: &[(char, &str)]) -> Option<char> {
@@ -118,19 +161,21 @@ impl Prompter for Terminal {
             shown += width;
         }
         let _ = self.term.write_line(&line);
-        loop {
-            match self.left(self.term.read_key())? {
-                Key::Char(typed) => {
-                    let typed = typed.to_ascii_lowercase();
-                    if keys.iter().any(|(key, _)| *key == typed) {
-                        return Some(typed);
+        ask(&self.signals, || {
+            loop {
+                match self.left(self.term.read_key())? {
+                    Key::Char(typed) => {
+                        let typed = typed.to_ascii_lowercase();
+                        if keys.iter().any(|(key, _)| *key == typed) {
+                            return Some(typed);
+                        }
                     }
+                    Key::Escape if keys.iter().any(|(key, _)| *key == 'q') => return Some('q'),
+                    Key::Unknown => return None,
+                    _ => {}
                 }
-                Key::Escape if keys.iter().any(|(key, _)| *key == 'q') => return Some('q'),
-                Key::Unknown => return None,
-                _ => {}
             }
-        }
+        })
     }
 
     fn line(&self, question: &str, start: &str) -> Option<String> {
@@ -138,7 +183,7 @@ impl Prompter for Terminal {
             .with_prompt(one_line(question, 200))
             .with_initial_text(one_line(start, usize::MAX))
             .allow_empty(true);
-        self.left(asked.interact_text_on(&self.term))
+        ask(&self.signals, || self.left(asked.interact_text_on(&self.term)))
     }
 
     fn edit(&self, text: &str) -> Option<String> {

@@ -17,7 +17,7 @@ use judge::{Ran, judge};
 use crate::ports::{Event, Reporter, Verifier, VerifyReport};
 use crate::process::clean::{clean, mask_file, tail};
 use crate::process::environment::{Environment, Source, ours};
-use crate::process::{Ended, ProcessError, Spec, Streams, Supervisor, Why, fresh_id, runs};
+use crate::process::{Ended, ProcessError, Spec, Streams, Supervisor, Why, bounded, fresh_id, runs};
 use crate::review::summary::VerifyState;
 
 /// Characters of output in a report.
@@ -107,7 +107,7 @@ impl Commands {
 }
 
 fn output(ended: &Ended) -> String {
-    clean(&String::from_utf8_lossy(&std::fs::read(&ended.stdout_path).unwrap_or_default()))
+    clean(&String::from_utf8_lossy(&bounded::read(&ended.stdout_path).unwrap_or_default()))
 }
 
 /// Puts the commands together: red needs one that is, green needs all.

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use crate::process::marked;
 use crate::scene::says::*;
 use crate::scene::{Out, POLICY, Plan, Scene};
+use crate::support::ended;
 
 const RUN: [&str; 3] = ["run", "--wait", "20s"];
 
@@ -236,7 +237,7 @@ fn fc_53_an_open_input_of_ours_is_not_the_editors() {
     let mut child =
         scene.command(&RUN).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("starts");
     let input = child.stdin.take();
-    assert_eq!(child.wait().expect("ends").code(), Some(0));
+    assert_eq!(ended(&mut child, "a run whose input stays open").code(), Some(0));
     drop(input);
     assert_eq!(scene.statuses().values().map(String::as_str).collect::<Vec<_>>(), ["P1 fixed"]);
 }

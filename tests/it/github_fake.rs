@@ -10,6 +10,8 @@ use camino::Utf8PathBuf;
 use pretty_assertions::assert_eq;
 use pushback::github::{Api, Bounds, Connection, Github, TokenSource, graphql_url, parse_base};
 use pushback::ports::{Depth, Forge as _, ForgeError, Write, Written};
+use pushback::process::clock::SystemClock;
+use pushback::process::signals::Signals;
 use pushback::review::comment::Channel;
 use pushback::review::ids::{PrNumber, PrRef, RepoSlug};
 use pushback::review::observation::{Observation, PrState, Reading};
@@ -203,6 +205,27 @@ fn fm_13_any_request_that_keeps_failing_fails_the_reading() {
         Err(ForgeError::CouldNotRead { request, .. }) => assert!(request.contains(path), "{path}: {request}"),
         Err(error) => panic!("{path}: {error}"),
     });
+}
+
+#[test]
+fn an_error_that_never_ends_is_not_read_to_its_end() {
+    let scene = Scene::new();
+    let message = json!({ "message": "x".repeat(6_000) });
+    let refused = What::Status { code: 404, after_effect: false, body: Some(message), headers: Default::default() };
+    for what in [refused, What::Trickle { bytes: 1, every_ms: 20 }] {
+        scene.forge.fault(Fault::new("GET", "*/contents/*", what));
+    }
+    let api_base = parse_base(scene.forge.url()).expect("a base");
+    let (graphql, token) = (graphql_url(&api_base), TokenSource::fixed(SecretString::from("t-me")));
+    let bounds = Bounds { whole: Duration::from_millis(300), ..Bounds::default() };
+    let clock = Arc::new(SystemClock::new(Signals::default()));
+    let connection =
+        Connection { api_base, graphql, token, cache_dir: None, max_wait: Duration::from_secs(1), bounds, clock };
+    let (asked, api) = (std::time::Instant::now(), Api::connect(connection).expect("an API"));
+    // What it came to is not the question: two minutes are.
+    let _ = api.contents(&"o/r".parse().expect("a slug"), "a.txt", None);
+    assert!(scene.forge.requests("GET", "*/contents/*") > 0);
+    assert!(asked.elapsed() < Duration::from_secs(40), "{:?}", asked.elapsed());
 }
 
 #[test]

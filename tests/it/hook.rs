@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use crate::repo::gits;
 use crate::scene::says::*;
 use crate::scene::{Out, Plan, Scene, URL};
+use crate::support::{Said, ended, output};
 
 /// A scene whose hook runs are ended with it.
 pub(crate) struct Hooked(pub(crate) Scene);
@@ -146,17 +147,16 @@ impl Hooked {
         let mut child = command.spawn().expect("starts");
         let text = call.as_str().map_or_else(|| call.to_string(), str::to_owned);
         child.stdin.take().expect("stdin").write_all(text.as_bytes()).expect("is read");
-        let output = child.wait_with_output().expect("ends");
-        Out {
-            code: output.status.code().unwrap_or(-1),
-            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
-            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
-        }
+        let (stdout, stderr) =
+            (Said::by(child.stdout.take().expect("stdout")), Said::by(child.stderr.take().expect("stderr")));
+        let code = ended(&mut child, "the answer to a hook call").code().unwrap_or(-1);
+        let text = |said: Said| String::from_utf8_lossy(&said.all("the answer to a hook call")).into_owned();
+        Out { code, stdout: text(stdout), stderr: text(stderr) }
     }
 }
 
 pub(crate) fn out(command: &mut Command) -> Out {
-    let output = command.stdin(Stdio::null()).output().expect("runs");
+    let output = output(command.stdin(Stdio::null()));
     Out {
         code: output.status.code().unwrap_or(-1),
         stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
@@ -302,7 +302,9 @@ fn where_there_is_no_desktop_the_terminal_of_the_push_is_told() {
     let hooked = Hooked::new(&newest_git(), reviewed);
     hooked.commit("one");
     let (done, seen) = (hooked.root.join("done"), hooked.root.join("typescript"));
-    let line = format!("git push -q origin feature; while [ ! -e '{done}' ]; do sleep 0.05; done");
+    let line = format!(
+        "git push -q origin feature; n=0; while [ ! -e '{done}' ] && [ $n -lt 1200 ]; do sleep 0.05; n=$((n+1)); done"
+    );
     let mut terminal = Command::new("script");
     terminal.args(["-qefc", &line, seen.as_str()]).current_dir(&hooked.work).env_clear().envs(&hooked.env);
     let terminal = terminal.stdin(Stdio::null()).stdout(Stdio::null()).spawn();
@@ -310,7 +312,7 @@ fn where_there_is_no_desktop_the_terminal_of_the_push_is_told() {
     until("a run starts", || !hooked.started().is_empty());
     let (_, log) = hooked.ended();
     std::fs::write(&done, "").expect("a file");
-    terminal.wait().expect("ends");
+    ended(&mut terminal, "the terminal of the push");
     let seen = std::fs::read_to_string(&seen).expect("what was shown");
     assert!(log.contains("told in the terminal"), "{log}\n{seen}");
     assert!(seen.contains("\u{7}octo/pay#7: 1 P1 and 0 P2 open; the reviewers have finished"), "{seen}");

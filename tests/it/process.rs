@@ -10,6 +10,8 @@ use std::time::{Duration, Instant};
 use camino::{Utf8Path, Utf8PathBuf};
 use pushback::process::{Ended, ProcessError, Quiet, Spec, Streams, Supervisor, Why};
 
+use crate::support::{ended, output};
+
 /// A folder for one run, and the run.
 pub(crate) struct Run {
     pub(crate) spec: Spec,
@@ -316,7 +318,7 @@ fn fm_01_killing_us_ends_everything() {
     let run = Run::sh(DAEMON);
     let mut parent = run_under(&run);
     parent.kill().unwrap();
-    parent.wait().unwrap();
+    ended(&mut parent, "who was killed");
     soon("the tree ends with us", || marked(&run.spec.run_id).is_empty());
 }
 
@@ -330,7 +332,7 @@ fn fm_02_the_first_signal_ends_the_tree_and_the_second_us() {
         let mut parent = run_under(&run);
         let asked = Instant::now();
         signal(&parent, name);
-        assert_eq!(parent.wait().unwrap().code(), Some(code));
+        assert_eq!(ended(&mut parent, "who was asked to stop").code(), Some(code));
         assert!(asked.elapsed() < Duration::from_secs(5), "{:?}", asked.elapsed());
         assert_eq!(marked(&run.spec.run_id), [""; 0], "{name}");
     }
@@ -338,7 +340,7 @@ fn fm_02_the_first_signal_ends_the_tree_and_the_second_us() {
     let mut parent = run_under(&run);
     signal(&parent, "-TERM");
     signal(&parent, "-INT");
-    assert!(matches!(parent.wait().unwrap().code(), Some(130 | 143)));
+    assert!(matches!(ended(&mut parent, "who was asked to stop").code(), Some(130 | 143)));
     soon("the tree ends after us", || marked(&run.spec.run_id).is_empty());
 }
 
@@ -414,7 +416,7 @@ fn an_ignored_signal_stays_ignored() {
     for name in ["-HUP", "-HUP", "-TERM"] {
         assert!(Command::new("kill").args([name, &parent.id().to_string()]).status().unwrap().success());
     }
-    assert_eq!(parent.wait().unwrap().code(), Some(143));
+    assert_eq!(ended(&mut parent, "who was asked to stop").code(), Some(143));
 }
 
 /// Runs this test again, alone, as if from within a run.
@@ -431,7 +433,7 @@ fn a_call_from_within_a_run_is_seen() {
             Some(id) => command.env("PUSHBACK_RUN_ID", id),
             None => command.env_remove("PUSHBACK_RUN_ID"),
         };
-        let output = command.output().unwrap();
+        let output = output(&mut command);
         assert!(output.status.success() && String::from_utf8_lossy(&output.stdout).contains("1 passed"), "{id:?}");
     };
     check(Some("abc"), "true");

@@ -4,7 +4,6 @@ pub(crate) mod end;
 pub(crate) mod says;
 
 use std::collections::BTreeMap;
-use std::io::Read;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -13,6 +12,7 @@ use serde_json::{Value, json};
 
 use crate::forge::{Forge, Logged};
 use crate::process::helper;
+use crate::support::{Said, output};
 
 /// The token of every scene; it looks like nothing else, so that it can be searched for.
 pub(crate) const TOKEN: &str = "canary-7f3dQ9+zz/Kw=token";
@@ -223,8 +223,8 @@ impl Scene {
 
     /// Runs git in a folder.
     pub(crate) fn git_in(&self, dir: &Utf8Path, args: &[&str]) -> String {
-        let run =
-            Command::new("git").args(args).current_dir(dir).env_clear().envs(&self.env).output().expect("git runs");
+        let mut git = Command::new("git");
+        let run = output(git.args(args).current_dir(dir).env_clear().envs(&self.env).stdin(Stdio::null()));
         assert!(run.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&run.stderr));
         String::from_utf8_lossy(&run.stdout).trim().to_owned()
     }
@@ -359,8 +359,8 @@ fn text(value: &Value) -> String {
 /// A call that is under way; its output is read as it comes.
 pub(crate) struct Running {
     pub(crate) child: Child,
-    stdout: std::thread::JoinHandle<Vec<u8>>,
-    stderr: std::thread::JoinHandle<Vec<u8>>,
+    stdout: Said,
+    stderr: Said,
 }
 
 impl Running {
@@ -380,17 +380,8 @@ impl Running {
 
 fn start(mut command: Command) -> Running {
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program starts");
-    let (mut out, mut err) = (child.stdout.take().expect("stdout"), child.stderr.take().expect("stderr"));
-    fn all(from: &mut impl Read) -> Vec<u8> {
-        let mut bytes = Vec::new();
-        let _ = from.read_to_end(&mut bytes);
-        bytes
-    }
-    Running {
-        child,
-        stdout: std::thread::spawn(move || all(&mut out)),
-        stderr: std::thread::spawn(move || all(&mut err)),
-    }
+    let (out, err) = (child.stdout.take().expect("stdout"), child.stderr.take().expect("stderr"));
+    Running { child, stdout: Said::by(out), stderr: Said::by(err) }
 }
 
 fn finish(mut running: Running) -> Out {
@@ -403,15 +394,15 @@ fn finish(mut running: Running) -> Out {
         if started.elapsed() > Duration::from_secs(60) {
             let _ = running.child.kill();
             let status = running.child.wait().expect("a child");
-            let out = String::from_utf8_lossy(&running.stderr.join().unwrap_or_default()).into_owned();
+            let out = String::from_utf8_lossy(&running.stderr.all("the program")).into_owned();
             panic!("the program did not end in 60 s ({status}): {out}");
         }
         std::thread::sleep(Duration::from_millis(5));
     };
-    let text = |bytes: std::thread::Result<Vec<u8>>| String::from_utf8_lossy(&bytes.unwrap_or_default()).into_owned();
+    let text = |said: Said| String::from_utf8_lossy(&said.all("the program")).into_owned();
     Out {
         code: status.code().unwrap_or_else(|| 1000 + status.signal().unwrap_or(0)),
-        stdout: text(running.stdout.join()),
-        stderr: text(running.stderr.join()),
+        stdout: text(running.stdout),
+        stderr: text(running.stderr),
     }
 }

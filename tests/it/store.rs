@@ -9,6 +9,8 @@ use pushback::review::ids::{PrNumber, PrRef, RepoSlug, Sha};
 use pushback::review::summary::{HeadRecord, PrRecord, SCHEMA_VERSION, Summary, Used};
 use pushback::store::{FileStore, consent, give_consent, is_trusted, trust};
 
+use crate::support::ended;
+
 struct Place {
     _temp: tempfile::TempDir,
     common: Utf8PathBuf,
@@ -294,7 +296,7 @@ fn fc_65_twenty_writers_lose_nothing() {
     drop(held);
     let children: Vec<Child> = (0..20).map(|n| worker(&place, &format!("add {n}"))).collect();
     for mut child in children {
-        assert!(child.wait().expect("ends").success());
+        assert!(ended(&mut child, "a writer").success());
     }
     let Loaded::Known(known) = place.store().load(None).expect("reads") else { panic!("not read") };
     let mut heard = known.commands_heard;

@@ -56,15 +56,24 @@ impl Tty {
         self
     }
 
-    /// Waits for the end; returns the exit code.
+    /// Waits for the end; returns the exit code. A program that stays is ended, and the test has failed.
     #[track_caller]
     fn ends(&mut self) -> i32 {
+        self.session.set_expect_timeout(Some(Duration::from_secs(90)));
         if let Ok(found) = self.session.expect(Eof) {
             self.log.push_str(&String::from_utf8_lossy(found.as_bytes()));
         }
-        match self.session.get_process().wait().expect("an end") {
-            WaitStatus::Exited(_, code) => code,
-            other => panic!("{other:?} after:\n{}", plain(&self.log)),
+        let deadline = Instant::now() + Duration::from_secs(10);
+        loop {
+            match self.session.get_process().status().expect("a child") {
+                WaitStatus::Exited(_, code) => return code,
+                WaitStatus::StillAlive if Instant::now() < deadline => std::thread::sleep(Duration::from_millis(5)),
+                WaitStatus::StillAlive => {
+                    let _ = self.session.get_process_mut().kill(Signal::SIGKILL);
+                    panic!("the program does not end after:\n{}", plain(&self.log));
+                }
+                other => panic!("{other:?} after:\n{}", plain(&self.log)),
+            }
         }
     }
 }
@@ -305,4 +314,51 @@ fn r15_a_follow_up_is_planned_committed_and_linked_and_what_was_not_chosen_is_le
     assert_eq!(scene.remote_head(), scene.git(&["rev-parse", "HEAD"]), "the plan is pushed");
     assert_eq!(drafts(&scene), 0);
     scene.is_sound();
+}
+
+/// Runs this test again, alone, as a program that asks.
+#[test]
+fn a_signal_that_no_reader_of_keys_sees_ends_the_question() {
+    use pushback::process::signals::Signals;
+    use pushback::report::prompter::ask;
+    use std::process::{Command, Stdio};
+    if std::env::var_os("PUSHBACK_TEST_ASKS").is_some() {
+        let signals = Signals::install().expect("signals");
+        assert_eq!(ask(&signals, || Some(1)), Some(1), "nothing came");
+        ask(&signals, || {
+            let interrupt = || Command::new("kill").args(["-INT", &std::process::id().to_string()]).status();
+            assert!(interrupt().expect("kill").success());
+            // Whoever reads keys goes on to wait for the next one.
+            std::thread::sleep(Duration::from_secs(60));
+            Some(2)
+        });
+        panic!("the question went on");
+    }
+    let mut command = Command::new("env");
+    // Whoever runs the tests may have had them ignore it.
+    command.arg("--default-signal=INT").arg(std::env::current_exe().expect("a test program"));
+    command.args(["--exact", "triage::a_signal_that_no_reader_of_keys_sees_ends_the_question"]);
+    let out = command.env("PUSHBACK_TEST_ASKS", "1").stdin(Stdio::null()).output().expect("it runs");
+    let said = String::from_utf8_lossy(&out.stderr).into_owned();
+    assert_eq!(out.status.code(), Some(130), "{}{said}", String::from_utf8_lossy(&out.stdout));
+    assert!(said.contains("\u{1b}[?25h"), "the cursor is shown again: {said}");
+}
+
+#[test]
+fn a_signal_between_two_questions_ends_it_and_keeps_what_was_decided() {
+    let scene = Scene::new(story_of);
+    let script = scene.root.join("my-editor");
+    // The signal comes while nobody waits for a key.
+    let text = format!("#!/bin/sh\nprintf '%s' \"{REASON}\" >\"$1\"\nkill -INT $(cat '{}/pid')\n", scene.root);
+    std::fs::write(&script, text).expect("a script");
+    std::fs::set_permissions(&script, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("a mode");
+    let editor = format!("'{script}'");
+    let mut tty = Tty::start(&scene, &["triage"], &[("EDITOR", &editor)]);
+    let pid = tty.session.get_process().pid().to_string();
+    std::fs::write(scene.root.join("pid"), pid).expect("a file");
+    tty.sees("leave (").types(DOWN).types(ENTER).sees("2/4 P2").sees("q list").types("a");
+    tty.sees("write it in $EDITOR").types(ENTER);
+    assert_eq!(tty.ends(), 130, "{}", plain(&tty.log));
+    assert_eq!(drafts(&scene), 1, "{}", plain(&tty.log));
+    assert_eq!(scene.writes(), Vec::<String>::new());
 }

@@ -10,6 +10,7 @@ use crate::cli::look::Desk;
 use crate::engine::resolve::Drafted;
 use crate::ports::{Event, Reporter};
 use crate::report::json::{PlanView, PlannedView};
+use crate::report::prompter;
 use crate::review::description;
 use crate::review::summary::{Summary, Target, WriteKind, WriteState};
 use crate::store;
@@ -51,8 +52,8 @@ pub(super) fn ask(cx: &Context, desk: &Desk, yes: bool, does: Does) -> Result<()
             return Err(Failure::usage(format!("nobody has agreed yet that pushback may post in {slug}"), hint));
         }
         cx.printer.tell(Event::Line(words(desk, does)));
-        let agreed = Confirm::new().with_prompt("Go on?").default(false).interact_opt().ok().flatten().unwrap_or(false);
-        if !agreed {
+        let question = Confirm::new().with_prompt("Go on?").default(false);
+        if prompter::ask(&cx.signals, || question.interact_opt().ok().flatten()) != Some(true) {
             let hint = format!("{try_first}: it shows the exact texts");
             return Err(Failure::usage("not agreed, nothing was done", hint));
         }

@@ -2,6 +2,7 @@
 
 use std::process::Command;
 use std::sync::Arc;
+use std::time::Duration;
 
 use camino::Utf8Path;
 
@@ -15,11 +16,14 @@ use crate::config::layers::Layers;
 use crate::config::settings::Settings;
 use crate::git::{GitWorktree, version};
 use crate::github::{Api, READS, RepositoryFacts, Right};
+use crate::process::bounded;
 use crate::report::json::{AgentView, CheckView, DoctorView, Envelope};
 use crate::report::table;
 
 /// The oldest git that does what is asked of it.
 const GIT: (u32, u32) = (2, 36);
+/// How long git may take to tell it.
+const GIT_LIMIT: Duration = Duration::from_secs(15);
 /// Name of the check of the configured editor.
 const EDITOR: &str = "editor";
 /// Free space below which a run may end badly.
@@ -125,10 +129,9 @@ fn here(cx: &Context, tree: &GitWorktree, checks: &mut Vec<CheckView>) {
 
 fn git() -> CheckView {
     let mend = "install git 2.36 or later";
-    let output = Command::new("git").arg("--version").output();
-    let text = match output {
-        Ok(output) if output.status.success() => String::from_utf8_lossy(&output.stdout).trim().to_owned(),
-        Ok(_) | Err(_) => return bad("git", "`git --version` could not be run", mend),
+    let text = match bounded::answer(Command::new("git").arg("--version"), GIT_LIMIT) {
+        Some((status, said)) if status.success() => String::from_utf8_lossy(&said).trim().to_owned(),
+        Some(_) | None => return bad("git", "`git --version` could not be run", mend),
     };
     match version(&text) {
         Some(found) if found >= GIT => good("git", text),

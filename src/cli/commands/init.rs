@@ -12,6 +12,7 @@ use crate::cli::propose::{self, Proposal};
 use crate::cli::{Context, output, place, starter};
 use crate::config::layers::Layers;
 use crate::git::GitWorktree;
+use crate::process::bounded;
 use crate::report::json::{AgentView, Envelope, InitView, TestsView};
 use crate::report::table;
 use crate::review::observation::PrState;
@@ -49,7 +50,7 @@ pub(super) fn run(cx: &Context, args: &InitArgs) -> Result<u8, Failure> {
         let would = if hook { hook::put_in(cx)?.join("\n") + "\n" } else { String::new() };
         return Ok(told(cx, &found, &files, &format!("{would}nothing was written (`--dry-run`)"), (false, false)));
     }
-    propose::agreed(args.yes, &question(&files, will_trust, hook), "nobody has agreed yet to what is shown")?;
+    propose::agreed(cx, args.yes, &question(&files, will_trust, hook), "nobody has agreed yet to what is shown")?;
     // First what may be refused: then nothing is half done.
     let installed = if hook { hook::put_in(cx)? } else { Vec::new() };
     for file in files.iter().filter(|file| file.changes()) {
@@ -221,7 +222,7 @@ impl From<&Editor> for AgentView {
 
 /// Tells for `doctor` whether the worktree has a file of its own that is not trusted.
 pub(super) fn untrusted(tree: &GitWorktree, top: &Utf8Path, default_file: Option<&str>) -> bool {
-    let text = std::fs::read(top.join(CONFIG_FILE)).unwrap_or_default();
+    let text = bounded::read(&top.join(CONFIG_FILE)).unwrap_or_default();
     !text.is_empty()
         && default_file.map(str::as_bytes) != Some(text.as_slice())
         && !store::is_trusted(tree.common_dir(), &text).unwrap_or(false)

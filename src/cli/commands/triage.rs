@@ -41,7 +41,7 @@ pub(super) fn run(cx: &Context) -> Result<u8, Failure> {
     let survey = survey::digest(&ports, &setup, &mut summary, desk.obs.clone(), cx.depth)?;
     desk.store.save(&held, &summary)?;
     let width = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok());
-    let ask = Terminal::new(width);
+    let ask = Terminal::new(width, cx.signals.clone());
     let end = triage::triage(&ports, &setup, &ask, &held, &mut summary, survey, cx.global.dry_run)?;
     drop(ask);
     finish(cx, &desk, &ports, &setup, held, summary, end)

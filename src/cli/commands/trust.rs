@@ -6,13 +6,15 @@ use crate::cli::failure::Failure;
 use crate::cli::look::{self, CONFIG_FILE};
 use crate::cli::{Context, output, place, propose};
 use crate::config::layers::{Layers, Origin, parse};
+use crate::process::bounded;
 use crate::report::json::{Envelope, TrustView};
 use crate::store;
 
 pub(super) fn run(cx: &Context, args: &TrustArgs) -> Result<u8, Failure> {
     let tree = place::worktree(&cx.global)?;
     let path = tree.discover()?.toplevel.join(CONFIG_FILE);
-    let text = std::fs::read_to_string(&path)
+    let text = bounded::read(&path)
+        .and_then(|bytes| String::from_utf8(bytes).map_err(std::io::Error::other))
         .map_err(|error| Failure::usage(format!("could not read {path}: {error}"), "`pushback init` writes one"))?;
     let layer = parse(path.as_str(), &text)?;
     let ignored = Layers::merge(vec![(Origin::TrustedWorktree, layer)]).ignored;
@@ -42,7 +44,7 @@ pub(super) fn run(cx: &Context, args: &TrustArgs) -> Result<u8, Failure> {
         return Ok(told(cx, view(false), "would be trusted"));
     }
     let question = format!("Let this {CONFIG_FILE} start its commands here?");
-    propose::agreed(args.yes, &question, &format!("nobody has agreed to {CONFIG_FILE} yet"))?;
+    propose::agreed(cx, args.yes, &question, &format!("nobody has agreed to {CONFIG_FILE} yet"))?;
     store::trust(common, text.as_bytes())?;
     Ok(told(cx, view(true), "trusted, as long as it stays as it is"))
 }

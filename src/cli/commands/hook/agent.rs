@@ -1,10 +1,9 @@
 //! `hook agent`: answers one hook call of a coding agent. 2 shows its words to the model, 0 lets it go on; whatever is not
 //! known is not said.
 
-use std::fs::File;
-use std::io::{IsTerminal as _, Read as _, Seek as _, SeekFrom, Write as _};
-use std::process::{Command, Stdio};
-use std::time::{Duration, Instant, SystemTime};
+use std::io::{IsTerminal as _, Read as _, Write as _};
+use std::process::Command;
+use std::time::{Duration, SystemTime};
 
 use camino::Utf8Path;
 use serde_json::{Value, json};
@@ -15,7 +14,7 @@ use crate::cli::{Context, output};
 use crate::git::LogTail;
 use crate::hook::agent::{self, Call, Known, Memory, Open, When};
 use crate::ports::{Loaded, Store as _};
-use crate::process;
+use crate::process::{self, bounded};
 use crate::report::clean::one_line;
 use crate::report::table;
 use crate::review::ids::{PrRef, Sha};
@@ -183,7 +182,6 @@ fn look(cx: &Context, dir: &Utf8Path, limit: Duration) -> Looked {
 }
 
 fn status(cx: &Context, dir: &Utf8Path, limit: Duration) -> Option<(i32, String)> {
-    let mut out = tempfile::tempfile().ok()?;
     let mut command = Command::new(std::env::current_exe().ok()?);
     command.args(["status", "--json", "-q", "-C", dir.as_str()]);
     for (flag, value) in [("--pr", &cx.global.pr), ("--repo", &cx.global.repo), ("--api-url", &cx.global.api_url)] {
@@ -191,28 +189,9 @@ fn status(cx: &Context, dir: &Utf8Path, limit: Duration) -> Option<(i32, String)
             command.args([flag, value]);
         }
     }
-    command.stdin(Stdio::null()).stdout(out.try_clone().ok()?).stderr(Stdio::null());
-    let mut child = command.spawn().ok()?;
-    let started = Instant::now();
-    loop {
-        match child.try_wait().ok()? {
-            Some(status) => return Some((status.code()?, text_of(&mut out)?)),
-            None if started.elapsed() < limit => std::thread::sleep(Duration::from_millis(5)),
-            None => {
-                // It writes its state whole or not at all.
-                let _ = child.kill();
-                let _ = child.wait();
-                return None;
-            }
-        }
-    }
-}
-
-fn text_of(file: &mut File) -> Option<String> {
-    let mut text = String::new();
-    file.seek(SeekFrom::Start(0)).ok()?;
-    file.read_to_string(&mut text).ok()?;
-    Some(text)
+    // One that is ended has written its state whole or not at all.
+    let (status, said) = bounded::answer(&mut command, limit)?;
+    Some((status.code()?, String::from_utf8(said).ok()?))
 }
 
 fn from_json(answer: &Value) -> Option<Known> {
