@@ -3,7 +3,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, SeekFrom};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _};
 use std::os::unix::process::CommandExt as _;
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -50,10 +50,12 @@ pub fn answer(command: &mut Command, limit: Duration) -> Option<(ExitStatus, Vec
     Some((status, said))
 }
 
-/// Opens a regular file, also through a link. Anything else is refused: a pipe would be waited for.
+/// Opens a regular file, also through a link, or a device such as `/dev/null`. Anything else is refused: a pipe would be
+/// waited for.
 pub fn open(path: &Utf8Path) -> io::Result<File> {
     let file = OpenOptions::new().read(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed()).open(path)?;
-    match file.metadata()?.is_file() {
+    let kind = file.metadata()?.file_type();
+    match kind.is_file() || kind.is_char_device() {
         true => Ok(file),
         false => Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file")),
     }
@@ -100,6 +102,7 @@ mod tests {
         std::os::unix::fs::symlink(path("file"), path("link")).expect("a link");
         assert_eq!(read(&path("link")).expect("a file"), b"text");
         assert!(read(&path("pipe")).is_err() && read(temp.path().try_into().expect("UTF-8")).is_err());
+        assert_eq!(read(Utf8Path::new("/dev/null")).expect("an empty file"), b"");
         assert_eq!(read(&path("none")).expect_err("nothing").kind(), io::ErrorKind::NotFound);
     }
 }
