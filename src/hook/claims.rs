@@ -26,6 +26,8 @@ const LIMIT: u64 = 4 * 1024 * 1024;
 /// The lock is held for the time of one small write; a holder that was stopped is not waited for any longer.
 const PATIENCE: Duration = Duration::from_secs(60);
 const TICK: Duration = Duration::from_millis(3);
+/// How long runs that are under way may write while everything is removed.
+const WRITES: Duration = Duration::from_secs(2);
 /// Version of the record.
 const VERSION: u32 = 1;
 
@@ -278,9 +280,16 @@ impl Claims {
 /// Removes everything the hook keeps of a repository.
 pub fn forget(common_dir: &Utf8Path) -> Result<(), HookError> {
     let dir = home(common_dir);
-    match fs::remove_dir_all(&dir) {
-        Err(e) if e.kind() != std::io::ErrorKind::NotFound => Err(io("remove", &dir, e)),
-        _ => Ok(()),
+    let asked = Instant::now();
+    loop {
+        match fs::remove_dir_all(&dir) {
+            // A run that is under way has just written a file into it.
+            Err(e) if e.kind() == std::io::ErrorKind::DirectoryNotEmpty && asked.elapsed() < WRITES => {
+                std::thread::sleep(TICK);
+            }
+            Err(e) if e.kind() != std::io::ErrorKind::NotFound => return Err(io("remove", &dir, e)),
+            _ => return Ok(()),
+        }
     }
 }
 
@@ -318,6 +327,21 @@ mod tests {
         assert_eq!(claim("a", "3", 0x3fff_fff0), Some(0x3fff_fff0));
         assert_eq!(claim("a", "3", own), Some(own), "whoever had it died");
         assert_eq!(claims.runs()[0].state(), RunState::Running);
+    }
+
+    #[test]
+    fn what_is_written_meanwhile_is_removed_too() {
+        let temp = tempfile::tempdir().expect("a folder");
+        let common = Utf8Path::from_path(temp.path()).expect("utf-8");
+        let logs = home(common).join("logs");
+        for _ in 0..20 {
+            fs::create_dir_all(&logs).expect("folders");
+            (0..50).for_each(|n| fs::write(logs.join(format!("{n}")), "").expect("a file"));
+            std::thread::scope(|scope| {
+                scope.spawn(|| (0..2_000).try_for_each(|n| fs::write(logs.join(format!("{n}.log")), "")));
+                forget(common).expect("it is removed");
+            });
+        }
     }
 
     #[test]

@@ -4,6 +4,8 @@ use std::fs::File;
 use std::io::{IsTerminal as _, Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::unix::process::CommandExt as _;
 use std::process::{Command, Stdio};
+use std::sync::mpsc::channel;
+use std::time::Duration;
 
 use camino::Utf8PathBuf;
 use serde::{Deserialize, Serialize};
@@ -16,6 +18,8 @@ use crate::review::ids::Sha;
 
 /// Longest transaction read.
 const LINES: u64 = 4 * 1024 * 1024;
+/// How long a caller may take to hand it on.
+const HANDED_ON: Duration = Duration::from_secs(10);
 /// Largest order read.
 const LIMIT: u64 = 1024 * 1024;
 
@@ -82,14 +86,19 @@ pub fn leave() {
     let _ = quiet.process_group(0).spawn();
 }
 
+/// Reads what the caller hands on; an input that nobody closes is none, so that no push waits for it.
 fn from_stdin() -> String {
-    let mut bytes = Vec::new();
-    let stdin = std::io::stdin();
-    if !stdin.is_terminal() {
-        // What cannot be read is no push.
-        let _ = stdin.lock().take(LINES).read_to_end(&mut bytes);
+    if std::io::stdin().is_terminal() {
+        return String::new();
     }
-    String::from_utf8_lossy(&bytes).into_owned()
+    let (tell, told) = channel();
+    std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        // What cannot be read is no push.
+        let _ = std::io::stdin().lock().take(LINES).read_to_end(&mut bytes);
+        let _ = tell.send(bytes);
+    });
+    String::from_utf8_lossy(&told.recv_timeout(HANDED_ON).unwrap_or_default()).into_owned()
 }
 
 fn this_program() -> std::path::PathBuf {

@@ -16,6 +16,8 @@ const POLITE: Duration = Duration::from_millis(800);
 /// Time after which a sweep is given up.
 const CAP: Duration = Duration::from_secs(10);
 const TICK: Duration = Duration::from_millis(5);
+/// Most that are collected before the clocks are looked at again: a storm of processes must not keep us from them.
+const AT_ONCE: usize = 1000;
 
 /// What a sweep came to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,7 +47,7 @@ impl Reaper {
     /// A subreaper without children has no descendants: every orphan below it becomes its child. So this is the proof
     /// that a sweep is complete; lists of processes are always a moment old.
     pub(super) fn reap(&mut self) -> bool {
-        loop {
+        for _ in 0..AT_ONCE {
             match wait_any(WaitOptions::NOHANG) {
                 Ok(Some((pid, status))) if pid == self.program => self.status = Some(status),
                 Ok(Some(_)) | Err(Errno::INTR) => {}
@@ -53,6 +55,7 @@ impl Reaper {
                 Err(_) => return true,
             }
         }
+        false
     }
 }
 

@@ -319,6 +319,16 @@ fn where_there_is_no_desktop_the_terminal_of_the_push_is_told() {
 }
 
 #[test]
+fn an_input_that_nobody_closes_holds_no_push_up() {
+    let hooked = Hooked::new(&newest_git(), unanswered);
+    let mut child = hooked.command(&["hook", "pushed"]).stdin(Stdio::piped()).spawn().expect("starts");
+    let input = child.stdin.take();
+    assert!(ended(&mut child, "a hook whose input stays open").success());
+    drop(input);
+    assert_eq!(hooked.started(), Vec::<String>::new());
+}
+
+#[test]
 fn without_a_log_of_the_ref_the_words_of_the_caller_decide() {
     for git in gits() {
         let hooked = Hooked::new(&git, unanswered);

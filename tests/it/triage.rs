@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use expectrl::process::unix::{Signal, WaitStatus};
-use expectrl::{Eof, Expect, session::OsSession};
+use expectrl::{Captures, Eof, Error, Expect, Needle, session::OsSession};
 use serde_json::json;
 
 use crate::forge::{Fault, faults::What};
@@ -29,13 +29,24 @@ impl Tty {
             .envs(env.iter().copied());
         let mut session = OsSession::spawn(command).expect("a terminal");
         session.get_process_mut().set_window_size(80, 24).expect("a size");
-        session.set_expect_timeout(Some(Duration::from_secs(30)));
+        session.set_expect_timeout(Some(Duration::ZERO));
         Self { session, log: String::new() }
+    }
+
+    /// Waits for something to be seen. The session itself would look again without a pause, and take a whole core.
+    fn awaits<N: Needle>(&mut self, what: impl Fn() -> N, time: Duration) -> Result<Captures, Error> {
+        let deadline = Instant::now() + time;
+        loop {
+            match self.session.expect(what()) {
+                Err(Error::ExpectTimeout) if Instant::now() < deadline => std::thread::sleep(Duration::from_millis(2)),
+                end => return end,
+            }
+        }
     }
 
     #[track_caller]
     fn sees(&mut self, text: &str) -> &mut Self {
-        match self.session.expect(text) {
+        match self.awaits(|| text, Duration::from_secs(30)) {
             Ok(found) => {
                 self.log.push_str(&String::from_utf8_lossy(found.before()));
                 self.log.push_str(text);
@@ -59,8 +70,7 @@ impl Tty {
     /// Waits for the end; returns the exit code. A program that stays is ended, and the test has failed.
     #[track_caller]
     fn ends(&mut self) -> i32 {
-        self.session.set_expect_timeout(Some(Duration::from_secs(90)));
-        if let Ok(found) = self.session.expect(Eof) {
+        if let Ok(found) = self.awaits(|| Eof, Duration::from_secs(90)) {
             self.log.push_str(&String::from_utf8_lossy(found.as_bytes()));
         }
         let deadline = Instant::now() + Duration::from_secs(10);
