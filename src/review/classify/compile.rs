@@ -146,7 +146,7 @@ impl Rules {
         let texts = || page.texts().chain([body]);
         let by_words = |p: &Pattern| !p.may_fit(&runs) && texts().any(|text| p.is_match(text));
         let tried = || texts().chain(page.flat.lines().take(1));
-        let by_start = |p: &Pattern| tried().any(|text| p.find(text).map(|m| m.range()) != p.all_places(text).next());
+        let by_start = |p: &Pattern| tried().any(|text| p.plain_place(text) != p.all_places(text).next());
         let wrong = |p: &&Pattern| by_words(p) || by_start(p);
         all.filter(wrong).map(|p| p.source().to_owned()).collect()
     }

@@ -3,6 +3,7 @@
 
 mod clean;
 mod compile;
+mod engine;
 mod found;
 mod level;
 mod marks;
