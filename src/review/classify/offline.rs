@@ -6,7 +6,7 @@ use serde::{Serialize, Serializer};
 use serde_json::json;
 
 use super::row::{Kept, Read, Row};
-use super::{Classified, CommentInput, Rules, classify};
+use super::{Classified, CommentInput, Rules, found, found::Wanted};
 use crate::review::comment::AccountKind;
 use crate::review::ids::Login;
 use crate::review::severity::RuleRef;
@@ -120,7 +120,7 @@ fn answer(row: &Row<'_>, rules: &Rules, out: &mut Vec<u8>) -> Result<(), String>
         review_state: row.state(),
         ..CommentInput::new(&login, AccountKind::Person, channel, body)
     };
-    let classified = classify(rules, &input);
+    let classified = found::read(rules, &input, Wanted::Answer);
     serde_json::to_writer(out, &Answer::new(&row.id, &classified)).map_err(|why| why.to_string())
 }
 
