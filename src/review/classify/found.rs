@@ -53,9 +53,14 @@ pub(super) fn read(rules: &Rules, input: &CommentInput<'_>, wanted: Wanted) -> C
     let (own, then) = (Sifted::new(own, Some(&runs)), then.map(|then| Sifted::new(then, Some(&runs))));
     let author = Author { rules, login: input.login, own: &own, then: then.as_ref() };
     let mut words = Words::new(&page, &own);
+    let mut region = words.own(Quotes::Drop);
+    // What the text would mean as a reply is asked before a closing line is taken out of it.
     let asked = input.is_reply || input.reply_unknown;
-    let verdict = if asked { verdict(&own, &page, &words) } else { None };
+    let verdict = if asked { signals::verdict(&own, &page, &region.text) } else { None };
     let closed = signals::closing(&own, &mut words);
+    if closed.is_some() {
+        region = words.own(Quotes::Drop);
+    }
     let case = Case {
         wanted,
         input,
@@ -64,7 +69,7 @@ pub(super) fn read(rules: &Rules, input: &CommentInput<'_>, wanted: Wanted) -> C
         author: &author,
         known: known.is_some(),
         verdict,
-        region: words.own(Quotes::Drop),
+        region,
         masked: OnceCell::new(),
         first_code: OnceCell::new(),
     };
@@ -98,14 +103,6 @@ pub(super) fn hash_of<'a>(parts: impl Iterator<Item = &'a str>) -> String {
     let mut hash = Sha256::new();
     parts.for_each(|part| hash.update(part));
     hash.finalize().iter().take(16).map(|b| format!("{b:02x}")).collect()
-}
-
-/// What the text would mean as a reply; asked before a closing line is taken out of it.
-fn verdict(own: &Sifted<'_>, page: &Page, words: &Words<'_>) -> Option<(ReplyVerdict, bool)> {
-    if own.verdicts.is_empty() {
-        return None;
-    }
-    signals::verdict(own, page, &words.own(Quotes::Drop).text)
 }
 
 /// One comment on its way.

@@ -2,14 +2,12 @@
 
 use std::borrow::Cow;
 
-use serde::{Serialize, Serializer};
 use serde_json::json;
 
 use super::row::{Kept, Read, Row};
 use super::{Classified, CommentInput, Rules, found, found::Wanted};
 use crate::review::comment::AccountKind;
 use crate::review::ids::Login;
-use crate::review::severity::RuleRef;
 
 /// Classifies a JSON array or JSON lines of comments; returns one JSON line per comment and whether one was bad.
 pub fn classify_stream(bytes: &[u8], rules: &Rules) -> (Vec<String>, bool) {
@@ -121,7 +119,7 @@ fn answer(row: &Row<'_>, rules: &Rules, out: &mut Vec<u8>) -> Result<(), String>
         ..CommentInput::new(&login, AccountKind::Person, channel, body)
     };
     let classified = found::read(rules, &input, Wanted::Answer);
-    serde_json::to_writer(out, &Answer::new(&row.id, &classified)).map_err(|why| why.to_string())
+    write(&row.id, &classified, out).map_err(|why| why.to_string())
 }
 
 /// An account without a type: the suffix that only apps have, or the exact login of a known reviewer.
@@ -130,51 +128,66 @@ fn guess_account(rules: &Rules, login: &Login, written: &str) -> AccountKind {
     if written.trim().ends_with("[bot]") || known() { AccountKind::Bot } else { AccountKind::Person }
 }
 
-#[derive(Serialize)]
-struct Answer<'a> {
-    id: &'a Kept<'a>,
-    severity: &'static str,
-    decided_by: Option<super::DecidedBy>,
-    #[serde(serialize_with = "rule_name")]
-    rule: Option<&'a RuleRef>,
-    kind: super::Kind,
-    findings: Vec<AnswerFinding<'a>>,
-}
-
-#[derive(Serialize)]
-struct AnswerFinding<'a> {
-    severity: super::Severity,
-    decided_by: super::DecidedBy,
-    title: &'a str,
-    path: Option<&'a str>,
-    line: Option<u32>,
-}
-
-fn rule_name<S: Serializer>(rule: &Option<&RuleRef>, out: S) -> Result<S::Ok, S::Error> {
-    match rule {
-        Some(rule) => out.collect_str(&format_args!("{}:{}", rule.file, rule.name)),
-        None => out.serialize_none(),
+/// Writes the answer as one JSON object. Its names and words are written as they are; only texts from outside need more.
+fn write(id: &Kept<'_>, classified: &Classified, out: &mut Vec<u8>) -> serde_json::Result<()> {
+    // A finding closed by an edit keeps its level for the reader, though it is no open finding any more.
+    let shown = classified.worst().or(classified.closed_finding.as_ref());
+    word(out, "{\"id\":");
+    match id {
+        Kept::Text(id) => text(out, id)?,
+        Kept::Other(id) => serde_json::to_writer(&mut *out, id)?,
     }
-}
-
-impl<'a> Answer<'a> {
-    fn new(id: &'a Kept<'a>, classified: &'a Classified) -> Self {
-        // A finding closed by an edit keeps its level for the reader, though it is no open finding any more.
-        let shown = classified.worst().or(classified.closed_finding.as_ref());
-        let finding = |found: &'a super::Found| AnswerFinding {
-            severity: found.severity,
-            decided_by: found.decided_by,
-            title: &found.title,
-            path: found.path.as_deref(),
-            line: found.line,
-        };
-        Self {
-            id,
-            severity: shown.map_or("none", |f| f.severity.as_str()),
-            decided_by: classified.decided_by(),
-            rule: classified.rule(),
-            kind: classified.kind,
-            findings: classified.findings.iter().map(finding).collect(),
+    word(out, ",\"severity\":\"");
+    word(out, shown.map_or("none", |found| found.severity.as_str()));
+    word(out, "\",\"decided_by\":");
+    match classified.decided_by() {
+        Some(by) => {
+            word(out, "\"");
+            word(out, by.as_str());
+            word(out, "\"");
         }
+        None => word(out, "null"),
     }
+    word(out, ",\"rule\":");
+    match classified.rule() {
+        Some(rule) => text(out, &[rule.file.as_str(), ":", rule.name.as_str()].concat())?,
+        None => word(out, "null"),
+    }
+    word(out, ",\"kind\":\"");
+    word(out, classified.kind.as_str());
+    word(out, "\",\"findings\":[");
+    for (n, found) in classified.findings.iter().enumerate() {
+        word(out, if n == 0 { "{\"severity\":\"" } else { ",{\"severity\":\"" });
+        word(out, found.severity.as_str());
+        word(out, "\",\"decided_by\":\"");
+        word(out, found.decided_by.as_str());
+        word(out, "\",\"title\":");
+        text(out, &found.title)?;
+        word(out, ",\"path\":");
+        match &found.path {
+            Some(path) => text(out, path)?,
+            None => word(out, "null"),
+        }
+        word(out, ",\"line\":");
+        serde_json::to_writer(&mut *out, &found.line)?;
+        word(out, "}");
+    }
+    word(out, "]}");
+    Ok(())
+}
+
+fn word(out: &mut Vec<u8>, word: &str) {
+    out.extend_from_slice(word.as_bytes());
+}
+
+/// Writes a text as JSON. Most hold nothing to escape, which is told by a few wide steps.
+fn text(out: &mut Vec<u8>, text: &str) -> serde_json::Result<()> {
+    let escaped = |byte: &u8| (*byte < b' ') | (*byte == b'"') | (*byte == b'\\');
+    if text.bytes().fold(false, |any, byte| any | escaped(&byte)) {
+        return serde_json::to_writer(out, text);
+    }
+    word(out, "\"");
+    word(out, text);
+    word(out, "\"");
+    Ok(())
 }

@@ -6,7 +6,7 @@ use std::fmt;
 
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer, StrDeserializer};
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::Value;
 
 use crate::review::comment::{AccountKind, Channel, ReviewState};
@@ -51,8 +51,6 @@ enum Field<'a> {
 }
 
 /// A value that is kept whatever it is.
-#[derive(Serialize)]
-#[serde(untagged)]
 pub(super) enum Kept<'a> {
     Text(Cow<'a, str>),
     Other(Value),
