@@ -65,6 +65,17 @@ pub enum DecidedBy {
     UnknownTag,
 }
 
+impl DecidedBy {
+    /// Returns the word used in every format.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Tagged => "tagged",
+            Self::Assumed => "assumed",
+            Self::UnknownTag => "unknown_tag",
+        }
+    }
+}
+
 /// The rule that decided, for `explain`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RuleRef {

@@ -39,12 +39,16 @@ fn is_plain_byte(byte: u8) -> bool {
 }
 
 /// Returns where the first byte stands that is not plain. Looks at a row of bytes without a branch, which the compiler
-/// makes a few wide steps.
+/// makes a few wide steps; only a row that holds more than shown ASCII is looked at byte by byte.
 fn first_not_plain(bytes: &[u8]) -> Option<usize> {
     const ROW: usize = 32;
-    let rows = bytes.chunks(ROW).position(|row| row.iter().fold(false, |odd, byte| odd | !is_plain_byte(*byte)))?;
-    let near = bytes.get(rows * ROW..)?;
-    near.iter().position(|byte| !is_plain_byte(*byte)).map(|n| rows * ROW + n)
+    let is_more = |byte: u8| (byte.wrapping_sub(b' ') > b'~' - b' ') & (byte != b'\n') & (byte != b'\t');
+    let mut rows = bytes.chunks(ROW).enumerate();
+    rows.find_map(|(n, row)| {
+        let more = row.iter().fold(false, |more, byte| more | is_more(*byte));
+        let near = if more { row.iter().position(|byte| !is_plain_byte(*byte)) } else { None };
+        near.map(|at| n * ROW + at)
+    })
 }
 
 /// Returns a body with invisible characters and variation selectors removed, no-break spaces as spaces, and LF line ends.

@@ -36,6 +36,9 @@ impl std::error::Error for BadRule {}
 pub struct Rules {
     reviewers: Vec<Reviewer>,
     by_login: Arc<HashMap<Login, usize>>,
+    /// Reviewers that speak through accounts of others: through some, and through any.
+    carried: Arc<[usize]>,
+    anywhere: Arc<[usize]>,
     pub(super) general: Reviewer,
     pub(super) people: Reviewer,
     pub(super) user: Arc<[CompiledUser]>,
@@ -63,6 +66,8 @@ impl Rules {
         let mut rules = Self {
             reviewers: Vec::new(),
             by_login: Arc::default(),
+            carried: Arc::default(),
+            anywhere: Arc::default(),
             general: Reviewer::compile(&general_file, &shared)?,
             people: Reviewer::compile(&RuleFile::default(), &Shared::default())?,
             user: Arc::default(),
@@ -76,6 +81,8 @@ impl Rules {
             }
         }
         rules.by_login = Arc::new(by_login);
+        rules.carried = rules.places_of(|reviewer| !reviewer.carriers.is_empty());
+        rules.anywhere = rules.places_of(|reviewer| reviewer.any_carrier);
         rules.with(user, overrides)
     }
 
@@ -86,6 +93,11 @@ impl Rules {
             self.override_reviewer(name, said)?;
         }
         Ok(self)
+    }
+
+    fn places_of(&self, is: impl Fn(&Reviewer) -> bool) -> Arc<[usize]> {
+        let all = self.reviewers.iter().enumerate();
+        all.filter(|(_, reviewer)| is(reviewer)).map(|(place, _)| place).collect()
     }
 
     fn add(&mut self, reviewer: Reviewer, by_login: &mut HashMap<Login, usize>) -> Result<(), BadRule> {
@@ -146,7 +158,7 @@ impl Rules {
         let texts = || page.texts().chain([body]);
         let by_words = |p: &Pattern| !p.may_fit(&runs) && texts().any(|text| p.is_match(text));
         let tried = || texts().chain(page.flat.lines().take(1));
-        let by_start = |p: &Pattern| tried().any(|text| p.find(text).map(|m| m.range()) != p.all_places(text).next());
+        let by_start = |p: &Pattern| tried().any(|text| p.plain_place(text) != p.all_places(text).next());
         let wrong = |p: &&Pattern| by_words(p) || by_start(p);
         all.filter(wrong).map(|p| p.source().to_owned()).collect()
     }
@@ -172,16 +184,17 @@ impl Rules {
     ) -> Option<&Reviewer> {
         let may = |set: &&Pattern| runs.is_none_or(|runs| set.may_fit(runs));
         let by_body = |r: &&Reviewer| r.body.as_ref().filter(may).is_some_and(|set| set.is_match(body));
-        let carried = |r: &&Reviewer| kind == AccountKind::Bot && r.carriers.contains(login);
-        if let Some(reviewer) = self.reviewers.iter().filter(carried).find(by_body) {
-            return Some(reviewer);
+        let at = |place: &usize| self.reviewers.get(*place);
+        if kind == AccountKind::Bot {
+            let carried = |r: &&Reviewer| r.carriers.contains(login);
+            if let Some(reviewer) = self.carried.iter().filter_map(at).filter(carried).find(by_body) {
+                return Some(reviewer);
+            }
+            if let Some(reviewer) = self.by_login.get(login).and_then(at) {
+                return Some(reviewer);
+            }
         }
-        if kind == AccountKind::Bot
-            && let Some(reviewer) = self.by_login.get(login).and_then(|i| self.reviewers.get(*i))
-        {
-            return Some(reviewer);
-        }
-        self.reviewers.iter().filter(|r| r.any_carrier).find(by_body)
+        self.anywhere.iter().filter_map(at).find(by_body)
     }
 }
 

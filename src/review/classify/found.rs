@@ -23,6 +23,21 @@ const TITLE_TOP: usize = 4_000;
 
 /// Tells what one comment asks for.
 pub fn classify(rules: &Rules, input: &CommentInput<'_>) -> Classified {
+    read(rules, input, Wanted::All)
+}
+
+/// How much of a comment is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Wanted {
+    /// All there is.
+    All,
+    /// Only the kind of the comment, and of its findings what [`super::offline`] answers: neither their text nor what
+    /// knows them again, and no signal.
+    Answer,
+}
+
+/// Reads one comment.
+pub(super) fn read(rules: &Rules, input: &CommentInput<'_>, wanted: Wanted) -> Classified {
     if input.review_state == Some(ReviewState::Pending) {
         return bare(Kind::Noise);
     }
@@ -38,17 +53,23 @@ pub fn classify(rules: &Rules, input: &CommentInput<'_>) -> Classified {
     let (own, then) = (Sifted::new(own, Some(&runs)), then.map(|then| Sifted::new(then, Some(&runs))));
     let author = Author { rules, login: input.login, own: &own, then: then.as_ref() };
     let mut words = Words::new(&page, &own);
+    let mut region = words.own(Quotes::Drop);
+    // What the text would mean as a reply is asked before a closing line is taken out of it.
     let asked = input.is_reply || input.reply_unknown;
-    let verdict = if asked { verdict(&own, &page, &words) } else { None };
+    let verdict = if asked { signals::verdict(&own, &page, &region.text) } else { None };
     let closed = signals::closing(&own, &mut words);
+    if closed.is_some() {
+        region = words.own(Quotes::Drop);
+    }
     let case = Case {
+        wanted,
         input,
         page: &page,
         words: &words,
         author: &author,
         known: known.is_some(),
         verdict,
-        region: words.own(Quotes::Drop),
+        region,
         masked: OnceCell::new(),
         first_code: OnceCell::new(),
     };
@@ -84,16 +105,9 @@ pub(super) fn hash_of<'a>(parts: impl Iterator<Item = &'a str>) -> String {
     hash.finalize().iter().take(16).map(|b| format!("{b:02x}")).collect()
 }
 
-/// What the text would mean as a reply; asked before a closing line is taken out of it.
-fn verdict(own: &Sifted<'_>, page: &Page, words: &Words<'_>) -> Option<(ReplyVerdict, bool)> {
-    if own.verdicts.is_empty() {
-        return None;
-    }
-    signals::verdict(own, page, &words.own(Quotes::Drop).text)
-}
-
 /// One comment on its way.
 struct Case<'a> {
+    wanted: Wanted,
     input: &'a CommentInput<'a>,
     page: &'a Page,
     words: &'a Words<'a>,
@@ -160,11 +174,11 @@ impl Case<'_> {
     }
 
     fn said(&self, view: &str) -> Said {
-        let mut said = signals::read(self.author.own, self.input.channel, self.page, view);
+        let mut said = signals::read(self.author.own, self.input.channel, self.page, view, self.wanted);
         if said.kind.is_none()
             && let Some(general) = self.author.then
         {
-            let more = signals::read(general, self.input.channel, self.page, view);
+            let more = signals::read(general, self.input.channel, self.page, view, self.wanted);
             said.kind = more.kind;
             said.signals.extend(more.signals);
             said.left_over = more.left_over;
@@ -222,9 +236,11 @@ impl Case<'_> {
         {
             findings.extend(self.left_over(&rest));
         }
-        let levels = self.reported_levels(&sections.open);
-        if !levels.is_empty() {
-            said.signals.push(Signal::ReportsLevels(levels));
+        if self.wanted == Wanted::All {
+            let levels = self.reported_levels(&sections.open);
+            if !levels.is_empty() {
+                said.signals.push(Signal::ReportsLevels(levels));
+            }
         }
         if findings.is_empty() && said.kind.is_none() {
             findings.extend(self.tagged_body());
@@ -239,7 +255,7 @@ impl Case<'_> {
         if !findings.is_empty() {
             said.signals.iter_mut().for_each(not_clean);
         }
-        if kind == Kind::Status && said.kind.is_none() {
+        if kind == Kind::Status && said.kind.is_none() && self.wanted == Wanted::All {
             said.signals.push(Signal::Unknown(signals::reason(view)));
         }
         Classified { findings, signals: said.signals, ..bare(kind) }
@@ -356,9 +372,16 @@ impl Case<'_> {
     fn found(&self, part: &Part<'_>, level: Level) -> Option<Found> {
         let severity = level.severity?;
         let title = self.title(part, &level);
-        let identity = self.identity();
         let (path, line, end_line) = self.place();
         let asks = title::is_question(&title);
+        let (text, body_hash, identity) = match self.wanted {
+            Wanted::Answer => Default::default(),
+            Wanted::All => (
+                self.words.brief(&title_head(part.head), part.first, part.last),
+                self.words.hash(part.head, part.first, part.last),
+                self.identity(),
+            ),
+        };
         Some(Found {
             severity,
             decided_by: level.decided_by,
@@ -367,8 +390,8 @@ impl Case<'_> {
             path,
             line,
             end_line,
-            text: self.words.brief(&title_head(part.head), part.first, part.last),
-            body_hash: self.words.hash(part.head, part.first, part.last),
+            text,
+            body_hash,
             identity,
             is_question: level.question || asks,
             section: None,
@@ -501,7 +524,8 @@ impl Case<'_> {
 
     fn asks_nothing(&self, text: &str) -> bool {
         !text.chars().any(char::is_alphanumeric)
-            || signals::read(self.author.own, self.input.channel, self.page, text).kind == Some(Kind::Noise)
+            || signals::read(self.author.own, self.input.channel, self.page, text, Wanted::Answer).kind
+                == Some(Kind::Noise)
     }
 }
 

@@ -137,10 +137,10 @@ impl<'a> Author<'a> {
             });
             fits && rule.pattern.is_match(line)
         })?;
-        let found = rule.pattern.find(line)?;
-        let matched = found.as_str().to_owned();
+        let found = rule.pattern.all_places(line).next()?;
+        let matched = line.get(found.clone())?.to_owned();
         let rule_ref = RuleRef { file: "config".to_owned(), name: rule.name.clone(), matched };
-        let end = if found.start() == 0 { at + found.end() } else { at };
+        let end = if found.start == 0 { at + found.end } else { at };
         Some(Level {
             severity: Some(rule.level),
             decided_by: DecidedBy::Tagged,

@@ -3,6 +3,7 @@
 
 mod clean;
 mod compile;
+mod engine;
 mod found;
 mod level;
 mod marks;
@@ -12,6 +13,7 @@ mod pattern;
 mod people;
 mod readable;
 mod reviewer;
+mod row;
 pub mod rules;
 mod sections;
 mod sieve;
@@ -25,7 +27,7 @@ use serde::{Deserialize, Serialize};
 pub use clean::plain;
 pub use compile::{BadRule, Rules};
 pub use found::classify;
-pub use offline::classify_stream;
+pub use offline::{classify_each, classify_stream};
 pub use readable::{below_title, readable};
 pub use reviewer::Reviewer;
 pub use signals::{CheckText, check_signals, reaction_signal};

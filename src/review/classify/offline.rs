@@ -2,44 +2,78 @@
 
 use std::borrow::Cow;
 
-use serde::Serialize;
-use serde_json::{Map, Value, json};
+use serde_json::json;
 
-use super::{Classified, CommentInput, Rules, classify};
-use crate::review::comment::{AccountKind, Channel, ReviewState};
+use super::row::{Kept, Read, Row};
+use super::{Classified, CommentInput, Rules, found, found::Wanted};
+use crate::review::comment::AccountKind;
 use crate::review::ids::Login;
 
 /// Classifies a JSON array or JSON lines of comments; returns one JSON line per comment and whether one was bad.
 pub fn classify_stream(bytes: &[u8], rules: &Rules) -> (Vec<String>, bool) {
-    let text = match decode(bytes) {
-        Ok(text) => text,
-        Err(why) => return (vec![error(&why, 1)], true),
-    };
-    let trimmed = text.trim_start();
-    if trimmed.starts_with('[')
-        && let Ok(all) = serde_json::from_str::<Vec<Value>>(trimmed)
-    {
-        return collect(all.iter().enumerate().map(|(n, value)| answer(value, n + 1, rules)));
-    }
-    if let Ok(value @ Value::Object(_)) = serde_json::from_str::<Value>(trimmed) {
-        return collect(std::iter::once(answer(&value, 1, rules)));
-    }
-    let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
-    collect(lines.map(|(n, line)| match serde_json::from_str::<Value>(line.trim()) {
-        Ok(value) => answer(&value, n + 1, rules),
-        Err(why) => Err(error(&format!("not JSON: {why}"), n + 1)),
-    }))
+    let mut lines = Vec::new();
+    let any_bad = classify_each(bytes, rules, |line| lines.push(line.to_owned()));
+    (lines, any_bad)
 }
 
-fn collect(answers: impl Iterator<Item = Result<String, String>>) -> (Vec<String>, bool) {
-    let mut bad = false;
-    let lines = answers.map(|answer| {
-        answer.unwrap_or_else(|line| {
-            bad = true;
-            line
-        })
-    });
-    (lines.collect(), bad)
+/// Does the same, one answer after the other; returns whether a comment was bad.
+pub fn classify_each(bytes: &[u8], rules: &Rules, mut told: impl FnMut(&str)) -> bool {
+    let text = match decode(bytes) {
+        Ok(text) => text,
+        Err(why) => {
+            told(&error(&why, 1));
+            return true;
+        }
+    };
+    let mut answers = Answers { rules, line: Vec::new(), bad: false, told };
+    let trimmed = text.trim_start();
+    if trimmed.starts_with('[')
+        && let Ok(all) = serde_json::from_str::<Vec<Read<'_>>>(trimmed)
+    {
+        all.iter().enumerate().for_each(|(n, read)| answers.tell(read, n + 1));
+        return answers.bad;
+    }
+    if let Ok(read @ Read::Comment(_)) = serde_json::from_str(trimmed) {
+        answers.tell(&read, 1);
+        return answers.bad;
+    }
+    for (n, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+        match serde_json::from_str(line.trim()) {
+            Ok(read) => answers.tell(&read, n + 1),
+            Err(why) => answers.fail(&format!("not JSON: {why}"), n + 1),
+        }
+    }
+    answers.bad
+}
+
+/// Answers on their way.
+struct Answers<'a, T> {
+    rules: &'a Rules,
+    /// Room for one.
+    line: Vec<u8>,
+    /// Whether one was an error.
+    bad: bool,
+    told: T,
+}
+
+impl<T: FnMut(&str)> Answers<'_, T> {
+    fn tell(&mut self, read: &Read<'_>, n: usize) {
+        self.line.clear();
+        let written = match read {
+            Read::Comment(row) => answer(row, self.rules, &mut self.line),
+            Read::Other => Err("not a comment object".to_owned()),
+        };
+        match written.as_ref().map(|()| std::str::from_utf8(&self.line)) {
+            Ok(Ok(line)) => (self.told)(line),
+            Ok(Err(why)) => self.fail(&why.to_string(), n),
+            Err(why) => self.fail(why, n),
+        }
+    }
+
+    fn fail(&mut self, why: &str, n: usize) {
+        self.bad = true;
+        (self.told)(&error(why, n));
+    }
 }
 
 fn error(why: &str, line: usize) -> String {
@@ -65,25 +99,27 @@ fn decode(bytes: &[u8]) -> Result<Cow<'_, str>, String> {
 
 /// Bytes that are not UTF-8 become replacement characters: one bad line must not hide the others.
 fn utf8(bytes: &[u8]) -> Result<Cow<'_, str>, String> {
-    Ok(String::from_utf8_lossy(bytes))
+    // The plain check takes wide steps, which the replacing one does not.
+    Ok(std::str::from_utf8(bytes).map_or_else(|_| String::from_utf8_lossy(bytes), Cow::Borrowed))
 }
 
-fn answer(value: &Value, n: usize, rules: &Rules) -> Result<String, String> {
-    let object = value.as_object().ok_or_else(|| error("not a comment object", n))?;
-    let row = Row::read(object).map_err(|why| error(&why, n))?;
-    let login = Login::new(row.login);
+/// Writes the answer to one comment.
+fn answer(row: &Row<'_>, rules: &Rules, out: &mut Vec<u8>) -> Result<(), String> {
+    let body = row.body()?;
+    let channel = row.channel()?;
+    let written = row.login();
+    let login = Login::new(written);
     let input = CommentInput {
-        account: row.account.unwrap_or_else(|| guess_account(rules, &login, row.login)),
-        path: row.path,
-        line: row.line,
-        is_reply: row.is_reply,
-        reply_unknown: row.reply_unknown,
-        review_state: row.state,
-        ..CommentInput::new(&login, AccountKind::Person, row.channel, row.body)
+        account: row.account_kind().unwrap_or_else(|| guess_account(rules, &login, written)),
+        path: row.path(),
+        line: row.line(),
+        is_reply: row.is_reply(),
+        reply_unknown: row.reply_unknown(),
+        review_state: row.state(),
+        ..CommentInput::new(&login, AccountKind::Person, channel, body)
     };
-    let classified = classify(rules, &input);
-    let id = object.get("id").unwrap_or(&Value::Null);
-    serde_json::to_string(&Answer::new(id, &classified)).map_err(|why| error(&why.to_string(), n))
+    let classified = found::read(rules, &input, Wanted::Answer);
+    write(&row.id, &classified, out).map_err(|why| why.to_string())
 }
 
 /// An account without a type: the suffix that only apps have, or the exact login of a known reviewer.
@@ -92,121 +128,66 @@ fn guess_account(rules: &Rules, login: &Login, written: &str) -> AccountKind {
     if written.trim().ends_with("[bot]") || known() { AccountKind::Bot } else { AccountKind::Person }
 }
 
-struct Row<'a> {
-    login: &'a str,
-    account: Option<AccountKind>,
-    channel: Channel,
-    body: &'a str,
-    path: Option<&'a str>,
-    line: Option<u32>,
-    is_reply: bool,
-    reply_unknown: bool,
-    state: Option<ReviewState>,
-}
-
-impl<'a> Row<'a> {
-    fn read(object: &'a Map<String, Value>) -> Result<Self, String> {
-        let text = |key: &str| object.get(key).and_then(Value::as_str);
-        let user = object.get("user").or_else(|| object.get("author")).and_then(Value::as_object);
-        let of_user = |key: &str| user.and_then(|u| u.get(key)).and_then(Value::as_str);
-        let login = text("login").or_else(|| of_user("login")).unwrap_or("ghost");
-        let account = of_user("type").or_else(|| of_user("__typename")).or_else(|| text("type")).and_then(account_kind);
-        let body = match object.get("body") {
-            Some(Value::String(body)) => body,
-            Some(Value::Null) | None if user.is_some() => "",
-            Some(Value::Null) => "",
-            Some(_) => return Err("`body` is not text".to_owned()),
-            None => return Err("`body` is missing".to_owned()),
-        };
-        let answers = object.get("in_reply_to_id").or_else(|| object.get("in_reply_to"));
-        let is_reply = answers.is_some_and(|v| !v.is_null());
-        let line = ["line", "original_line"].iter().find_map(|k| object.get(*k).and_then(Value::as_u64));
-        Ok(Self {
-            login,
-            account,
-            channel: channel(object)?,
-            body,
-            path: text("path").filter(|p| !p.is_empty()),
-            line: line.and_then(|n| u32::try_from(n).ok()),
-            is_reply,
-            // A forge's own object names the comment it answers; the short form cannot.
-            reply_unknown: answers.is_none() && user.is_none(),
-            state: text("state").map(review_state),
-        })
+/// Writes the answer as one JSON object. Its names and words are written as they are; only texts from outside need more.
+fn write(id: &Kept<'_>, classified: &Classified, out: &mut Vec<u8>) -> serde_json::Result<()> {
+    // A finding closed by an edit keeps its level for the reader, though it is no open finding any more.
+    let shown = classified.worst().or(classified.closed_finding.as_ref());
+    word(out, "{\"id\":");
+    match id {
+        Kept::Text(id) => text(out, id)?,
+        Kept::Other(id) => serde_json::to_writer(&mut *out, id)?,
     }
-}
-
-fn account_kind(text: &str) -> Option<AccountKind> {
-    match text {
-        "Bot" | "bot" | "App" => Some(AccountKind::Bot),
-        "User" | "user" | "Person" | "person" | "Mannequin" | "Organization" => Some(AccountKind::Person),
-        _ => None,
-    }
-}
-
-fn review_state(text: &str) -> ReviewState {
-    match text.to_ascii_uppercase().as_str() {
-        "APPROVED" => ReviewState::Approved,
-        "CHANGES_REQUESTED" => ReviewState::ChangesRequested,
-        "COMMENTED" => ReviewState::Commented,
-        "DISMISSED" => ReviewState::Dismissed,
-        "PENDING" => ReviewState::Pending,
-        _ => ReviewState::Unknown,
-    }
-}
-
-/// The channel: named, else by the shape of the forge's object.
-fn channel(object: &Map<String, Value>) -> Result<Channel, String> {
-    if let Some(named) = object.get("channel") {
-        return serde_json::from_value(named.clone()).map_err(|_| format!("unknown channel {named}"));
-    }
-    let has = |key: &str| object.get(key).is_some_and(|v| !v.is_null());
-    if has("path") || has("diff_hunk") || has("pull_request_review_id") {
-        Ok(Channel::Inline)
-    } else if has("state") || has("submitted_at") {
-        Ok(Channel::Review)
-    } else {
-        Ok(Channel::Conversation)
-    }
-}
-
-#[derive(Serialize)]
-struct Answer<'a> {
-    id: &'a Value,
-    severity: &'static str,
-    decided_by: Option<super::DecidedBy>,
-    rule: Option<String>,
-    kind: super::Kind,
-    findings: Vec<AnswerFinding<'a>>,
-}
-
-#[derive(Serialize)]
-struct AnswerFinding<'a> {
-    severity: super::Severity,
-    decided_by: super::DecidedBy,
-    title: &'a str,
-    path: Option<&'a str>,
-    line: Option<u32>,
-}
-
-impl<'a> Answer<'a> {
-    fn new(id: &'a Value, classified: &'a Classified) -> Self {
-        // A finding closed by an edit keeps its level for the reader, though it is no open finding any more.
-        let shown = classified.worst().or(classified.closed_finding.as_ref());
-        let finding = |found: &'a super::Found| AnswerFinding {
-            severity: found.severity,
-            decided_by: found.decided_by,
-            title: &found.title,
-            path: found.path.as_deref(),
-            line: found.line,
-        };
-        Self {
-            id,
-            severity: shown.map_or("none", |f| f.severity.as_str()),
-            decided_by: classified.decided_by(),
-            rule: classified.rule().map(|rule| format!("{}:{}", rule.file, rule.name)),
-            kind: classified.kind,
-            findings: classified.findings.iter().map(finding).collect(),
+    word(out, ",\"severity\":\"");
+    word(out, shown.map_or("none", |found| found.severity.as_str()));
+    word(out, "\",\"decided_by\":");
+    match classified.decided_by() {
+        Some(by) => {
+            word(out, "\"");
+            word(out, by.as_str());
+            word(out, "\"");
         }
+        None => word(out, "null"),
     }
+    word(out, ",\"rule\":");
+    match classified.rule() {
+        Some(rule) => text(out, &[rule.file.as_str(), ":", rule.name.as_str()].concat())?,
+        None => word(out, "null"),
+    }
+    word(out, ",\"kind\":\"");
+    word(out, classified.kind.as_str());
+    word(out, "\",\"findings\":[");
+    for (n, found) in classified.findings.iter().enumerate() {
+        word(out, if n == 0 { "{\"severity\":\"" } else { ",{\"severity\":\"" });
+        word(out, found.severity.as_str());
+        word(out, "\",\"decided_by\":\"");
+        word(out, found.decided_by.as_str());
+        word(out, "\",\"title\":");
+        text(out, &found.title)?;
+        word(out, ",\"path\":");
+        match &found.path {
+            Some(path) => text(out, path)?,
+            None => word(out, "null"),
+        }
+        word(out, ",\"line\":");
+        serde_json::to_writer(&mut *out, &found.line)?;
+        word(out, "}");
+    }
+    word(out, "]}");
+    Ok(())
+}
+
+fn word(out: &mut Vec<u8>, word: &str) {
+    out.extend_from_slice(word.as_bytes());
+}
+
+/// Writes a text as JSON. Most hold nothing to escape, which is told by a few wide steps.
+fn text(out: &mut Vec<u8>, text: &str) -> serde_json::Result<()> {
+    let escaped = |byte: &u8| (*byte < b' ') | (*byte == b'"') | (*byte == b'\\');
+    if text.bytes().fold(false, |any, byte| any | escaped(&byte)) {
+        return serde_json::to_writer(out, text);
+    }
+    word(out, "\"");
+    word(out, text);
+    word(out, "\"");
+    Ok(())
 }

@@ -1,15 +1,16 @@
 //! One pattern of a rule: compiled when it is first asked, size-limited, with ASCII word boundaries. It decides nothing.
 
 use std::borrow::Cow;
-use std::ops::{Deref, Range};
+use std::ops::Range;
 use std::sync::OnceLock;
 
-use regex::{Captures, Regex, RegexBuilder};
+use regex::RegexBuilder;
 
+pub(super) use super::engine::Groups;
+use super::engine::{Built, Engine, SIZE_LIMIT, Tried, is_plain};
 use super::sieve::{Needs, Runs};
 use super::start::Start;
 
-const SIZE_LIMIT: usize = 1 << 20;
 const MAX_LEN: usize = 8_000;
 
 /// Why a pattern cannot be used, in one line.
@@ -21,41 +22,17 @@ pub(super) struct BadPattern(pub(super) String);
 pub(super) struct Pattern {
     source: String,
     reading: Reading,
+    has_groups: bool,
     needs: OnceLock<Needs>,
     start: OnceLock<Start>,
-    compiled: OnceLock<Regex>,
+    anywhere: Engine,
     /// The pattern at the start of a text: where it begins is told before, and the engine's search for it is spared.
-    at_start: OnceLock<Regex>,
+    at_start: Engine,
 }
 
 /// Places where a pattern is tried before the engine searches the rest of the text: a text with many places that lead to
 /// nothing stays linear work.
 const TRIES: usize = 8;
-
-/// What the groups of a pattern hold in a text.
-#[derive(Debug)]
-pub(super) struct Groups<'t> {
-    /// Where the text begins that was searched.
-    at: usize,
-    found: Captures<'t>,
-}
-
-impl<'t> Groups<'t> {
-    /// Returns what a group holds, if it took part.
-    pub(super) fn name(&self, name: &str) -> Option<&'t str> {
-        self.found.name(name).map(|group| group.as_str())
-    }
-
-    /// Returns all that the pattern fits.
-    pub(super) fn text(&self) -> &'t str {
-        self.found.get(0).map_or("", |all| all.as_str())
-    }
-
-    /// Returns where in the text that is.
-    pub(super) fn range(&self) -> Range<usize> {
-        self.found.get(0).map_or(self.at..self.at, |all| self.at + all.start()..self.at + all.end())
-    }
-}
 
 /// How the classes of a pattern are meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -93,9 +70,15 @@ impl Pattern {
         if source.len() > MAX_LEN {
             return Err(BadPattern(format!("the pattern is longer than {MAX_LEN} bytes")));
         }
-        let (needs, start) = (OnceLock::new(), OnceLock::new());
-        let (compiled, at_start) = (OnceLock::new(), OnceLock::new());
-        Ok(Self { source: source.to_owned(), reading, needs, start, compiled, at_start })
+        Ok(Self {
+            source: source.to_owned(),
+            reading,
+            has_groups: source.contains("(?P<") || source.contains("(?<"),
+            needs: OnceLock::new(),
+            start: OnceLock::new(),
+            anywhere: Engine::default(),
+            at_start: Engine::default(),
+        })
     }
 
     /// Returns the pattern as written.
@@ -115,7 +98,7 @@ impl Pattern {
 
     /// Tells whether the pattern fits a text.
     pub(super) fn is_match(&self, text: &str) -> bool {
-        let fits = |regex: &Regex, rest, from| regex.is_match_at(rest, from).then_some(());
+        let fits = |built: &Built, at: usize, from| built.fits(text.get(at..)?, from).then_some(());
         self.first(text, 0, &mut TRIES.clone(), fits).is_some()
     }
 
@@ -135,11 +118,19 @@ impl Pattern {
     pub(super) fn all_places(&self, text: &str) -> impl Iterator<Item = Range<usize>> {
         let mut tries = TRIES;
         let mut next = move |from| {
-            let find = |regex: &Regex, rest, from| regex.find_at(rest, from).map(|found| found.range());
-            let (at, found) = self.first(text, from, &mut tries, find)?;
-            Some(at + found.start..at + found.end)
+            let place = |built: &Built, at: usize, from| {
+                let found = built.place(text.get(at..)?, from)?;
+                Some(at + found.start..at + found.end)
+            };
+            self.first(text, from, &mut tries, place)
         };
         std::iter::successors(next(0), move |found| next(found.end))
+    }
+
+    /// Returns the first place by the engine alone, which knows nothing of where the pattern may begin, nor of ASCII.
+    #[cfg(test)]
+    pub(super) fn plain_place(&self, text: &str) -> Option<Range<usize>> {
+        self.anywhere.built(false, Tried::Anywhere, || self.as_run()).place(text, 0)
     }
 
     /// Returns a text without what the pattern fits.
@@ -157,51 +148,49 @@ impl Pattern {
     }
 
     fn groups_from<'t>(&self, text: &'t str, from: usize, tries: &mut usize) -> Option<Groups<'t>> {
-        let (at, found) = self.first(text, from, tries, |regex, rest, from| regex.captures_at(rest, from))?;
-        Some(Groups { at, found })
+        self.first(text, from, tries, |built, at, from| built.groups(text.get(at..)?, from, at))
     }
 
     /// Asks where the pattern may begin, from a place on, until there is an answer: about the rest of the text there, or
-    /// about the whole text once there were too many tries. Returns where the text begins that was asked about.
-    fn first<'t, T>(
+    /// about the whole text once there were too many tries. Whoever is asked is told where the text begins that it is
+    /// asked about, and from which place of that on.
+    fn first<T>(
         &self,
-        text: &'t str,
+        text: &str,
         from: usize,
         tries: &mut usize,
-        ask: impl Fn(&Regex, &'t str, usize) -> Option<T>,
-    ) -> Option<(usize, T)> {
-        let mut at = self.start().next(text, from)?;
-        while self.start().is_known() && *tries > 0 {
-            if let Some(found) = ask(self.at_start(), text.get(at..)?, 0) {
-                return Some((at, found));
+        ask: impl Fn(&Built, usize, usize) -> Option<T>,
+    ) -> Option<T> {
+        let start = self.start();
+        let mut at = start.next(text, from)?;
+        let plain = is_plain(text);
+        if start.is_known() && *tries > 0 {
+            let built = self.at_start.built(plain, Tried::AtStart, || self.as_run());
+            while *tries > 0 {
+                if let Some(found) = ask(built, at, 0) {
+                    return Some(found);
+                }
+                *tries -= 1;
+                at = start.next(text, at + 1)?;
             }
-            *tries -= 1;
-            at = self.start().next(text, at + 1)?;
         }
-        ask(self.regex(), text, at).map(|found| (0, found))
+        ask(self.anywhere.built(plain, Tried::Anywhere, || self.as_run()), 0, at)
     }
 
     fn start(&self) -> &Start {
         self.start.get_or_init(|| Start::of(&self.as_run()))
     }
 
-    fn at_start(&self) -> &Regex {
-        let build = || self.build(&format!(r"\A(?:{})", self.as_run())).unwrap_or_else(|_| never());
-        self.at_start.get_or_init(build)
-    }
-
-    fn regex(&self) -> &Regex {
-        self.compiled.get_or_init(|| self.build(&self.as_run()).unwrap_or_else(|_| never()))
-    }
-
     /// Tells whether any group of the pattern has a name.
     pub(super) fn has_groups(&self) -> bool {
-        self.source.contains("(?P<") || self.source.contains("(?<")
+        self.has_groups
     }
 
     /// Compiles the pattern now; one that matches nothing at all is refused too.
     pub(super) fn check(&self) -> Result<(), BadPattern> {
-        let built = self.build(&self.as_run()).map_err(|e| BadPattern(one_line(&e.to_string())))?;
+        let mut builder = RegexBuilder::new(&self.as_run());
+        let builder = builder.multi_line(true).size_limit(SIZE_LIMIT).dfa_size_limit(SIZE_LIMIT);
+        let built = builder.build().map_err(|e| BadPattern(one_line(&e.to_string())))?;
         if built.is_match("") {
             return Err(BadPattern("the pattern matches the empty text".to_owned()));
         }
@@ -212,25 +201,6 @@ impl Pattern {
     fn as_run(&self) -> String {
         rewritten(&self.source, self.reading).replace('\u{fe0f}', "")
     }
-
-    fn build(&self, pattern: &str) -> Result<Regex, regex::Error> {
-        let mut builder = RegexBuilder::new(pattern);
-        builder.multi_line(true).size_limit(SIZE_LIMIT).dfa_size_limit(SIZE_LIMIT).build()
-    }
-}
-
-impl Deref for Pattern {
-    type Target = Regex;
-
-    fn deref(&self) -> &Regex {
-        self.regex()
-    }
-}
-
-/// A pattern that fits nothing. Patterns of users are checked when they are read, and the built-in ones by a test.
-#[expect(clippy::expect_used, reason = "a fixed pattern")]
-fn never() -> Regex {
-    Regex::new(r"[^\s\S]").expect("a pattern that fits nothing compiles")
 }
 
 fn one_line(text: &str) -> String {
@@ -270,6 +240,8 @@ fn rewritten(pattern: &str, reading: Reading) -> String {
 
 #[cfg(test)]
 mod tests {
+    use regex::Regex;
+
     use super::*;
 
     #[test]

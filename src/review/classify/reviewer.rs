@@ -141,6 +141,8 @@ pub(super) struct SignalMatch {
     pub(super) kind: Kind,
     pub(super) channels: Vec<Channel>,
     pub(super) pattern: Option<Pattern>,
+    /// True when a group of the pattern may take back that it fits.
+    pub(super) takes_back: bool,
     pub(super) marker: Option<Pattern>,
     pub(super) summary: Option<Pattern>,
     pub(super) sha: Option<Pattern>,
@@ -380,6 +382,7 @@ impl Maker<'_> {
             kind: rule.kind.unwrap_or(usual),
             channels: rule.channels.clone(),
             pattern: part(&rule.pattern)?,
+            takes_back: rule.pattern.as_ref().is_some_and(|pattern| pattern.contains("<closed>")),
             marker: part(&rule.marker)?,
             summary: part(&rule.summary)?,
             sha: part(&rule.sha)?,

@@ -157,9 +157,11 @@ fn first_wide(bytes: &[u8]) -> Option<usize> {
     bytes.get(row..)?.iter().position(|byte| !byte.is_ascii()).map(|n| row + n)
 }
 
-/// Tells whether a character may have another compatibility form; a no is certain. The first line only saves time.
+/// Tells whether a character may have another compatibility form; a no is certain. The first lines only save time: dashes
+/// and quotation marks, signs, kana, ideographs, emoji.
 pub(super) fn may_change(c: char) -> bool {
-    !matches!(c, '\u{3041}'..='\u{3096}' | '\u{4e00}'..='\u{9fff}' | '\u{1f300}'..='\u{1faff}')
+    !matches!(c, '\u{2012}'..='\u{2016}' | '\u{2018}'..='\u{2023}' | '\u{2190}'..='\u{21ff}' | '\u{2500}'..='\u{27bf}')
+        && !matches!(c, '\u{3041}'..='\u{3096}' | '\u{4e00}'..='\u{9fff}' | '\u{1f300}'..='\u{1faff}')
         && is_nfkc_quick(std::iter::once(c)) != IsNormalized::Yes
 }
 

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use super::clean::head;
 use super::compile::Rules;
+use super::found::Wanted;
 use super::page::Page;
 use super::pattern::{Groups, Pattern};
 use super::reviewer::{Sifted, SignalMatch};
@@ -25,16 +26,20 @@ pub(super) struct Said {
     pub(super) left_over: Option<String>,
 }
 
-/// Reads a text for signals; the first rule that fits decides, `more` rules add.
-pub(super) fn read(reviewer: &Sifted<'_>, channel: Channel, page: &Page, view: &str) -> Said {
+/// Reads a text for signals; the first rule that fits decides, `more` rules add. Where they are not wanted only the kind
+/// and what is left over count.
+pub(super) fn read(reviewer: &Sifted<'_>, channel: Channel, page: &Page, view: &str, wanted: Wanted) -> Said {
     let mut said = Said::default();
     let view = view.trim_start();
     for rule in reviewer.signals.iter().filter(|rule| rule.counts_in(channel)) {
+        if rule.more && wanted == Wanted::Answer {
+            continue;
+        }
         let parts = [&rule.pattern, &rule.marker, &rule.summary];
         if !parts.into_iter().flatten().all(|pattern| reviewer.may(pattern)) {
             continue;
         }
-        let Some(found) = fit(reviewer, rule, page, view) else { continue };
+        let Some(found) = fit(reviewer, rule, page, view, wanted) else { continue };
         let left_over = left_over(rule, view);
         let clean = left_over.is_none();
         said.signals.extend(signal(rule.is, found, rule.clears, clean));
@@ -57,7 +62,7 @@ struct Facts {
     why: String,
 }
 
-fn fit(reviewer: &Sifted<'_>, rule: &SignalMatch, page: &Page, view: &str) -> Option<Facts> {
+fn fit(reviewer: &Sifted<'_>, rule: &SignalMatch, page: &Page, view: &str, wanted: Wanted) -> Option<Facts> {
     if let Some(marker) = &rule.marker
         && (page.hidden.is_empty() || !marker.is_match(&page.hidden))
     {
@@ -70,15 +75,20 @@ fn fit(reviewer: &Sifted<'_>, rule: &SignalMatch, page: &Page, view: &str) -> Op
     }
     let top = head(view, TOP);
     let mut facts = Facts::default();
-    let told = matches!(rule.is, SignalIs::Skipped | SignalIs::Failed | SignalIs::Partial);
+    let told = wanted == Wanted::All && matches!(rule.is, SignalIs::Skipped | SignalIs::Failed | SignalIs::Partial);
     if let Some(pattern) = &rule.pattern {
-        if !pattern.has_groups() && !told {
+        // A count of what is closed may take back that the rule fits.
+        let asked = if wanted == Wanted::All { told || pattern.has_groups() } else { rule.takes_back };
+        if !asked {
             pattern.is_match(top).then_some(())?;
         } else {
             let found = pattern.groups(top)?;
             (found.name("closed").is_none() || found.name("closed") == found.name("count")).then_some(())?;
             facts.take(&found, told);
         }
+    }
+    if wanted == Wanted::Answer {
+        return Some(facts);
     }
     if rule.is == SignalIs::Limited && facts.wait_s.is_none() {
         facts.wait_s = wait_in(top);
