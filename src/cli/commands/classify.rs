@@ -21,11 +21,8 @@ pub(super) fn run(_cx: &Context) -> Result<u8, Failure> {
     let failed = |error: std::io::Error| Failure::new(Kind::Internal, format!("could not read stdin: {error}"), "");
     std::io::stdin().lock().take(LIMIT).read_to_end(&mut bytes).map_err(failed)?;
     let rules = look::rules(&Layers::default())?;
-    let (lines, any_bad) = classify::classify_stream(&bytes, &rules);
-    let mut text = lines.join("\n");
-    if !text.is_empty() {
-        text.push('\n');
-    }
-    output::stdout(&output::escaped(&text));
+    let mut answers = output::JsonLines::default();
+    let any_bad = classify::classify_each(&bytes, &rules, |line| answers.add(line));
+    answers.print();
     Ok(if any_bad { 2 } else { 0 })
 }

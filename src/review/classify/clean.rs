@@ -201,6 +201,17 @@ fn fill(len: usize, out: &mut String) {
     }
 }
 
+/// Returns a text without the white space around it. Most texts have none, which their first and last byte tell.
+pub(super) fn trim(text: &str) -> &str {
+    let is_sign = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_graphic);
+    if is_sign(text.as_bytes().first()) && is_sign(text.as_bytes().last()) { text } else { text.trim() }
+}
+
+/// Returns a text without the white space before it, told by its first byte in the same way.
+pub(super) fn trim_start(text: &str) -> &str {
+    if text.as_bytes().first().is_some_and(u8::is_ascii_graphic) { text } else { text.trim_start() }
+}
+
 /// Returns the longest prefix of at most `cap` bytes.
 pub(super) fn head(text: &str, cap: usize) -> &str {
     let mut end = cap.min(text.len());

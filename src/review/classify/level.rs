@@ -7,7 +7,7 @@ use super::clean::head;
 use super::compile::Rules;
 use super::marks::is_list_item;
 use super::pattern::{Groups, Pattern};
-use super::reviewer::{Marker, Reviewer, Sifted};
+use super::reviewer::{Label, Marker, Reviewer, Sifted};
 use super::rules::MarkerPlace;
 use super::sieve::{folded, may_change};
 use super::words::Region;
@@ -102,7 +102,10 @@ impl<'a> Author<'a> {
             return None;
         }
         let head = &Head::new(at, head(line, LABEL_WINDOW));
-        let hits = self.files().flat_map(|file| file.labels().filter_map(move |m| Some((file, m, head.hit(m)?))));
+        let hits = self.files().flat_map(|file| {
+            let hit = move |label: Label<'a>| Some((file, label.marker, head.hit(label.marker)?));
+            file.labels().filter(|label| label.may_begin(head.of(label.marker))).filter_map(hit)
+        });
         let mut graded =
             hits.filter_map(|(file, marker, hit)| Some((self.grade(file, marker, &hit)?, file, marker, hit)));
         let (grade, file, marker, hit) = graded.next()?;
@@ -244,12 +247,18 @@ impl<'t> Head<'t> {
         self.text.get(self.label..).unwrap_or_default()
     }
 
+    /// Returns the part of the line that a marker is tried on.
+    fn of(&self, marker: &Marker) -> &str {
+        match marker.place {
+            MarkerPlace::Label => self.label(),
+            MarkerPlace::Head | MarkerPlace::Line | MarkerPlace::Last | MarkerPlace::Comment => &self.text,
+            MarkerPlace::Paragraph | MarkerPlace::Sentence => &self.text,
+        }
+    }
+
     fn hit(&self, marker: &Marker) -> Option<Hit<'_>> {
-        let (text, skipped) = match marker.place {
-            MarkerPlace::Label => (self.label(), self.label),
-            MarkerPlace::Head | MarkerPlace::Line | MarkerPlace::Last | MarkerPlace::Comment => (&*self.text, 0),
-            MarkerPlace::Paragraph | MarkerPlace::Sentence => (&*self.text, 0),
-        };
+        let text = self.of(marker);
+        let skipped = if marker.place == MarkerPlace::Label { self.label } else { 0 };
         let found = captures(&marker.pattern, marker.unless.as_ref(), text)?;
         let all = found.range();
         let back = |offset: usize| self.map.as_ref().map_or(offset, |m| m.get(offset).copied().unwrap_or(self.len));
@@ -294,8 +303,11 @@ fn label_start(line: &str) -> usize {
             at += 3;
         }
     }
-    let skip =
-        |c: &char| !c.is_alphanumeric() && !matches!(c, '\u{1}' | '`' | '|' | '>' | '<' | '[' | '(' | '【' | '\n');
+    // No emoji of these blocks is a letter; the tables need not be asked.
+    let is_emoji = |c: &char| matches!(c, '\u{1f300}'..='\u{1faff}');
+    let stops =
+        |c: &char| c.is_alphanumeric() || matches!(c, '\u{1}' | '`' | '|' | '>' | '<' | '[' | '(' | '【' | '\n');
+    let skip = |c: &char| is_emoji(c) || !stops(c);
     at + line[at..].chars().take(16).take_while(skip).map(char::len_utf8).sum::<usize>()
 }
 

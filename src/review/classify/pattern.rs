@@ -9,7 +9,7 @@ use regex::RegexBuilder;
 pub(super) use super::engine::Groups;
 use super::engine::{Built, Engine, SIZE_LIMIT, Tried, is_plain};
 use super::sieve::{Needs, Runs};
-use super::start::Start;
+use super::start::{Bytes, Start};
 
 const MAX_LEN: usize = 8_000;
 
@@ -94,6 +94,11 @@ impl Pattern {
     /// Tells whether the pattern may begin anywhere in a text; false is certain, and costs no compilation.
     pub(super) fn may_begin(&self, text: &str) -> bool {
         self.start().next(text, 0).is_some()
+    }
+
+    /// Returns the bytes with which a single line begins that the pattern fits, where it fits at its start only.
+    pub(super) fn first_bytes(&self) -> Option<Bytes> {
+        self.start().first_of_line()
     }
 
     /// Tells whether the pattern fits a text.

@@ -47,6 +47,9 @@ fn labelled(author: &Author<'_>, masked: &str) -> Vec<Claim> {
         let end = line_end(masked, at);
         let (start, text) = (at, &masked[at..end]);
         at = end + 1;
+        if text.is_empty() {
+            continue;
+        }
         if out.len() == MOST && out.last().is_some_and(is_worst) {
             break;
         }

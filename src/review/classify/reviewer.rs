@@ -14,6 +14,7 @@ use super::rules::{
     SignalRule, VerdictIs, VerdictRule,
 };
 use super::sieve::Runs;
+use super::start::Bytes;
 use crate::review::comment::Channel;
 use crate::review::ids::Login;
 use crate::review::severity::Severity;
@@ -187,8 +188,23 @@ pub(super) struct Sifted<'a> {
     reviewer: &'a Reviewer,
     /// `None`: every rule is asked.
     runs: Option<&'a Runs>,
-    /// Places of the markers that may begin a line.
-    labels: OnceCell<Vec<usize>>,
+    /// Places of the markers that may begin a line, with the bytes that each begins with.
+    labels: OnceCell<Vec<(usize, Option<Bytes>)>>,
+}
+
+/// A marker that may begin a line.
+#[derive(Clone, Copy)]
+pub(super) struct Label<'a> {
+    pub(super) marker: &'a Marker,
+    /// Bytes with which a line begins that it fits; none: any.
+    first: Option<&'a Bytes>,
+}
+
+impl Label<'_> {
+    /// Tells whether the marker may fit a line; false is certain.
+    pub(super) fn may_begin(&self, line: &str) -> bool {
+        self.first.is_none_or(|first| line.as_bytes().first().is_some_and(|byte| first.has(*byte)))
+    }
 }
 
 impl Deref for Sifted<'_> {
@@ -216,12 +232,13 @@ impl<'a> Sifted<'a> {
     }
 
     /// Returns the markers that may begin a line.
-    pub(super) fn labels(&self) -> impl Iterator<Item = &'a Marker> {
+    pub(super) fn labels(&self) -> impl Iterator<Item = Label<'_>> {
         let markers = &self.reviewer.parts.markers;
-        let label = |m: &Marker| matches!(m.place, MarkerPlace::Label | MarkerPlace::Paragraph);
-        let may = |at: &usize| markers.get(*at).is_some_and(|m| label(m) && self.may(&m.pattern));
-        let labels = self.labels.get_or_init(|| (0..markers.len()).filter(may).collect());
-        labels.iter().filter_map(|at| markers.get(*at))
+        let is_label = |m: &Marker| matches!(m.place, MarkerPlace::Label | MarkerPlace::Paragraph);
+        let label =
+            |(at, m): (usize, &Marker)| (is_label(m) && self.may(&m.pattern)).then(|| (at, m.pattern.first_bytes()));
+        let labels = self.labels.get_or_init(|| markers.iter().enumerate().filter_map(label).collect());
+        labels.iter().filter_map(|(at, first)| Some(Label { marker: markers.get(*at)?, first: first.as_ref() }))
     }
 
     /// Returns the patterns of summaries under which nothing is the reviewer's own, as far as they may fit the page.

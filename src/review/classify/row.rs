@@ -4,9 +4,9 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use serde::Deserialize;
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer, StrDeserializer};
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
-use serde::Deserialize;
 use serde_json::Value;
 
 use crate::review::comment::{AccountKind, Channel, ReviewState};
@@ -439,5 +439,54 @@ impl<'de> Visitor<'de> for KeptVisitor {
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
         Value::deserialize(MapAccessDeserializer::new(map)).map(Kept::Other)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(text: &str) -> Box<Row<'_>> {
+        match serde_json::from_str(text).expect("JSON") {
+            Read::Comment(row) => row,
+            Read::Other => panic!("no comment: {text}"),
+        }
+    }
+
+    #[test]
+    fn whatever_is_no_json_value_is_refused_also_where_nobody_looks() {
+        let deep = |n: usize| format!(r#"{{"body": "x", "other": {}{}}}"#, "[".repeat(n), "]".repeat(n));
+        let members = [
+            r#""other": "\ud800""#,
+            r#""other": {"\udc00": 1}"#,
+            r#""other": [1e999]"#,
+            r#""user": 01"#,
+            r#""id": "\q""#,
+        ];
+        let rows = members.map(|member| format!(r#"{{"body": "x", {member}}}"#)).into_iter();
+        for text in rows.chain([deep(100), deep(126), deep(127), deep(200), r#"{"body": "x"} x"#.to_owned()]) {
+            let (read, value) = (serde_json::from_str::<Read<'_>>(&text), serde_json::from_str::<Value>(&text));
+            let why = |e: serde_json::Error| e.to_string();
+            assert_eq!(read.map(drop).map_err(why), value.map(drop).map_err(why), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_last_of_several_members_counts_and_text_is_not_copied() {
+        let last =
+            row(r#"{"body": "a", "user": {"login": "x", "type": "Bot"}, "user": {"login": 5}, "b\u006fdy": "b"}"#);
+        assert_eq!((last.body(), last.login(), last.account_kind()), (Ok("b"), "ghost", None));
+        let plain = row(r#"{"body": "plain", "path": "with \" escape"}"#);
+        assert!(matches!(plain.body, Field::Text(Cow::Borrowed("plain"))));
+        assert_eq!(plain.path(), Some("with \" escape"));
+    }
+
+    #[test]
+    fn a_null_user_hides_the_author_and_a_null_answer_is_known() {
+        let hidden = row(r#"{"body": null, "user": null, "author": {"login": "x"}}"#);
+        assert_eq!((hidden.login(), hidden.reply_unknown(), hidden.body()), ("ghost", true, Ok("")));
+        assert!(row(r#"{"user": null}"#).body().is_err() && row(r#"{"author": {}}"#).body() == Ok(""));
+        let known = row(r#"{"body": "", "in_reply_to_id": null, "in_reply_to": 5}"#);
+        assert!(!known.is_reply() && !known.reply_unknown());
     }
 }

@@ -10,7 +10,7 @@ const NEAR: usize = 3;
 
 /// A set of bytes.
 #[derive(Debug, Clone, Copy, Default)]
-struct Bytes([u64; 4]);
+pub(super) struct Bytes([u64; 4]);
 
 impl Bytes {
     fn add(&mut self, first: u8, last: u8) {
@@ -21,7 +21,8 @@ impl Bytes {
         self.0.iter_mut().zip(other.0).for_each(|(to, from)| *to |= from);
     }
 
-    fn has(&self, byte: u8) -> bool {
+    /// Tells whether a byte is one of them.
+    pub(super) fn has(&self, byte: u8) -> bool {
         self.0[usize::from(byte / 64)] & 1 << (byte % 64) != 0
     }
 }
@@ -73,6 +74,11 @@ impl Start {
     /// Tells whether places can be told.
     pub(super) fn is_known(&self) -> bool {
         self.place != Place::Unknown
+    }
+
+    /// Returns the first bytes of a line on which the pattern begins at its start or nowhere.
+    pub(super) fn first_of_line(&self) -> Option<Bytes> {
+        if matches!(self.place, Place::Text | Place::Line) { self.near.first().copied() } else { None }
     }
 
     /// Returns the first place from one on where the pattern may begin; none is certain.

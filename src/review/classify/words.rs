@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use sha2::{Digest, Sha256};
 
-use super::clean::mask;
+use super::clean::{mask, trim, trim_start};
 use super::page::{BODY, Line, Page};
 use super::reviewer::Sifted;
 use super::title::strip;
@@ -97,7 +97,7 @@ impl<'a> Words<'a> {
         for index in lines {
             starts.push((text.len() as u32, index as u32));
             // Indentation is the list's, not the author's: markers stand at the start of what is left.
-            text.push_str(self.page.text(&self.page.lines[index]).trim_start());
+            text.push_str(trim_start(self.page.text(&self.page.lines[index])));
             text.push('\n');
         }
         Region { text, starts }
@@ -146,12 +146,12 @@ impl<'a> Words<'a> {
         let mut meant = Vec::with_capacity(head.len() + self.room(from, to));
         meant.extend_from_slice(head.trim().as_bytes());
         for (index, line) in self.between(from, to) {
-            let text = self.page.text(line).trim();
+            let text = trim(self.page.text(line));
             if text.is_empty() || self.is_noise(index, line) || (!line.code && is_button(text)) {
                 continue;
             }
             let text = if line.code { Cow::Borrowed(text) } else { without_state(text) };
-            meant.extend_from_slice(text.trim().as_bytes());
+            meant.extend_from_slice(trim(&text).as_bytes());
             meant.push(b'\n');
         }
         Sha256::digest(&meant).iter().take(16).fold(String::with_capacity(32), |mut hex, byte| {
@@ -180,7 +180,7 @@ fn push_words(out: &mut String, text: &str) {
 
 /// Tells whether a line is only a button or a picture.
 fn is_button(text: &str) -> bool {
-    let text = text.trim_start();
+    let text = trim_start(text);
     (text.starts_with('<') || text.starts_with("![") || text.starts_with("[!["))
         && text.len() < 2_000
         && strip(text).trim().is_empty()
