@@ -3,6 +3,9 @@
 //! Believed: our receipts for arguments, answers and follow-ups, together with the description. Not believed: fixes and stale places, which come
 //! back as claims for the caller to prove. The description alone settles nothing.
 
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::commands::{self, Command};
 use super::comment::{Author, Channel, Comment};
 use super::description::{self, Block, BlockReading, Counters};
 use super::followup::linked;
@@ -15,7 +18,7 @@ use super::owed::{key_of_version, reopened};
 use super::policy::Policy;
 use super::severity::Severity;
 use super::status::Status;
-use super::summary::{Entry, Proof, Summary, WriteKind};
+use super::summary::{CommandRecord, Entry, Proof, Summary, WriteKind};
 use super::words;
 
 /// No counter of an honest run is higher; a higher one is cut, so that nobody can make counting fail.
@@ -223,10 +226,21 @@ fn restore(summary: &mut Summary, counters: &Counters) {
     #[expect(clippy::cast_precision_loss, reason = "money in millionths fits")]
     let cost = counters.cost_micro_usd.min(1_000_000_000_000_000) as f64 / 1e6;
     used.cost_usd = used.cost_usd.max(cost);
+    let asked_again = |record: &&CommandRecord| {
+        record.refused.is_none() && matches!(commands::parse(&record.said), Some(Ok(Command::Retry)))
+    };
+    let anew: BTreeSet<FindingId> =
+        summary.commands.iter().filter(asked_again).filter_map(|record| record.id).collect();
     for (id, entry) in &mut summary.comments {
-        let read = |all: &std::collections::BTreeMap<FindingId, u32>| all.get(id).copied().unwrap_or(0);
-        entry.finding.attempts = most(entry.finding.attempts, read(&counters.attempts));
-        entry.exchanges = most(entry.exchanges, read(&counters.exchanges));
+        // A copy goes on with what the finding before it has used, as it does where state is kept, unless a person has
+        // asked for another try since: that counter is 0, and a 0 is not written down.
+        let before: &[FindingId] = if anew.contains(id) { &[] } else { &entry.finding.previous };
+        let read = |all: &BTreeMap<FindingId, u32>| {
+            before.iter().chain([id]).filter_map(|id| all.get(id).copied()).max().unwrap_or(0)
+        };
+        let (attempts, exchanges) = (read(&counters.attempts), read(&counters.exchanges));
+        entry.finding.attempts = most(entry.finding.attempts, attempts);
+        entry.exchanges = most(entry.exchanges, exchanges);
     }
     let new = counters.restored.iter().filter(|key| !summary.restored.contains(key)).cloned().collect::<Vec<_>>();
     summary.restored.extend(new);

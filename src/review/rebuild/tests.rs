@@ -287,6 +287,32 @@ fn r20_counters_are_the_maximum_of_what_is_known() {
     assert_eq!(known.round, 9);
 }
 
+#[test]
+fn r20_a_copy_goes_on_with_what_the_finding_before_it_has_used() {
+    let of = |said: Option<&str>| {
+        let mut copy = sample::entry("c2", Severity::P2);
+        copy.finding.previous = vec!["c1".parse().expect("id")];
+        let mut known = sample::summary(vec![sample::entry("c1", Severity::P2), copy]);
+        let command = |said: &str| CommandRecord {
+            comment: 60,
+            root: 2,
+            id: Some("c2".parse().expect("id")),
+            by: Login::new("ann"),
+            said: said.to_owned(),
+            version: String::new(),
+            refused: None,
+        };
+        known.commands = said.map(command).into_iter().collect();
+        let one = |n| BTreeMap::from([("c1".parse().expect("id"), n)]);
+        restore(&mut known, &Counters { attempts: one(3), exchanges: one(1), ..Counters::default() });
+        let copy = &known.comments[&"c2".parse().expect("id")];
+        (copy.finding.attempts, copy.exchanges)
+    };
+    assert_eq!(of(None), (3, 1));
+    assert_eq!(of(Some("/pushback accept")), (3, 1));
+    assert_eq!(of(Some("/pushback retry")), (0, 0), "a person asked for another try");
+}
+
 proptest! {
     #[test]
     fn r13_the_description_alone_settles_nothing(body in "(?s).{0,200}", copy: bool) {
