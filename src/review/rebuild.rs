@@ -51,12 +51,15 @@ pub fn rebuild(summary: &mut Summary, obs: &Observation, notes: &[Note], policy:
         restore(summary, counters);
     }
     let receipts = trusted(obs, policy);
-    let (mut claims, mut said) = (Vec::new(), Vec::new());
+    let (mut claims, mut said, mut taken_out) = (Vec::new(), Vec::new(), Vec::new());
     for entry in summary.comments.values().filter(|entry| entry.finding.status == Status::Open) {
         let own: Vec<&Found<'_>> = receipts.iter().filter(|found| found.speaks_of(entry, 0)).collect();
         if let Some(words) = spoken(entry, &own, &block, notes, obs) {
             said.push((entry.finding.id, words));
             continue;
+        }
+        if removed_again(entry, &own, &block, notes, obs) {
+            taken_out.push(entry.finding.id);
         }
         let claim =
             |what, found: &&Found<'_>| Claim { id: entry.finding.id, what, head: found.receipt.marker.head().clone() };
@@ -76,6 +79,11 @@ pub fn rebuild(summary: &mut Summary, obs: &Observation, notes: &[Note], policy:
         }));
     }
     settle(summary, said, obs);
+    for id in taken_out {
+        if let Some(entry) = summary.comments.get_mut(&id) {
+            entry.hand_over("its reason was removed from the description again");
+        }
+    }
     claims
 }
 
@@ -211,6 +219,31 @@ fn spoken(
             | WriteKind::React
             | WriteKind::Retract => None,
         }
+    })
+}
+
+/// Tells whether an answer of ours stands whose reason was put back into the description once and is gone again: who comes
+/// with nothing does not fight with people over it either (R24).
+fn removed_again(entry: &Entry, own: &[&Found<'_>], block: &Block, notes: &[Note], obs: &Observation) -> bool {
+    own.iter().any(|found| {
+        let key = found.receipt.marker.key();
+        let needs_its_line = match found.receipt.marker.kind() {
+            WriteKind::Argue => entry.finding.severity.arguable(),
+            WriteKind::Defer => entry.finding.severity == Severity::P2,
+            WriteKind::Answer
+            | WriteKind::Stale
+            | WriteKind::Fixed
+            | WriteKind::Request
+            | WriteKind::Review
+            | WriteKind::Describe
+            | WriteKind::Resolve
+            | WriteKind::Command
+            | WriteKind::React
+            | WriteKind::Retract => false,
+        };
+        let restored = block.counters.as_ref().is_some_and(|counters| counters.restored.contains(key));
+        let shown = block.lines.get(key).is_some_and(|line| !line.is_empty());
+        needs_its_line && restored && !shown && !objected_since(entry, &found.receipt, notes, obs)
     })
 }
 

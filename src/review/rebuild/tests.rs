@@ -313,6 +313,25 @@ fn r20_a_copy_goes_on_with_what_the_finding_before_it_has_used() {
     assert_eq!(of(Some("/pushback retry")), (0, 0), "a person asked for another try");
 }
 
+#[test]
+fn r24_a_reason_that_was_removed_again_waits_for_a_person_also_where_state_was_lost() {
+    let check = |restored: bool, later: Option<Author>, expected: bool| {
+        let lost = Lost { line: false, later, ..Lost::new("c1") };
+        let mut obs = lost.observation();
+        let mut said = sample::summary(vec![lost.entry.clone()]);
+        said.restored = Some(key_of(WriteKind::Argue, &lost.entry)).filter(|_| restored).into_iter().collect();
+        obs.pr.body = description::render(&said, 60_000).expect("room");
+        let notes: Vec<Note> = lost.later.iter().map(|author| note(author.clone())).collect();
+        let mut summary = sample::summary(vec![lost.entry.clone()]);
+        rebuild(&mut summary, &obs, &notes, &Policy::default());
+        let finding = &summary.comments[&lost.entry.finding.id].finding;
+        assert_eq!((finding.status, finding.needs_person), (Status::Open, expected), "{restored}");
+    };
+    check(true, None, true);
+    check(false, None, false);
+    check(true, Some(sample::bot("codex")), false);
+}
+
 proptest! {
     #[test]
     fn r13_the_description_alone_settles_nothing(body in "(?s).{0,200}", copy: bool) {
