@@ -16,6 +16,7 @@ use crate::review::judge::PlaceNow;
 use crate::review::note::Note;
 use crate::review::observation::Observation;
 use crate::review::prove::{self, Reach};
+use crate::review::rebuild;
 use crate::review::recheck::{self, ProofFacts, Taken};
 use crate::review::reviewers::{self, Proofs, ReviewerFacts};
 use crate::review::status::Status;
@@ -116,6 +117,7 @@ pub fn digest(
     let again = absorb::absorb(summary, &seen(&located));
     absorbed.changed |= again.changed;
     take_gone(ports, summary, &obs, &again.anchors_gone)?;
+    rebuild::take_over(summary, &obs, &notes, setup.policy);
     recheck(ports, summary, &obs, &located)?;
     recheck::recheck_replies(summary, &obs);
     outbox::reconcile(summary, &obs, &notes);

@@ -84,10 +84,15 @@ pub fn key_of(kind: WriteKind, entry: &Entry) -> String {
     key_of_version(kind, entry, entered(kind, entry))
 }
 
+/// Counts how often a finding was settled and opened again.
+pub fn reopened(entry: &Entry) -> u32 {
+    let again = |m: &&super::summary::Move| m.to == Status::Open && m.from.is_some_and(Status::settled);
+    u32::try_from(entry.history.iter().filter(again).count()).unwrap_or(u32::MAX)
+}
+
 /// Counts how often a finding has entered the loop again, as far as it matters for this kind of text.
 pub fn entered(kind: WriteKind, entry: &Entry) -> u32 {
-    let reopened = |m: &&super::summary::Move| m.to == Status::Open && m.from.is_some_and(Status::settled);
-    let entered = u32::try_from(entry.history.iter().filter(reopened).count()).unwrap_or(u32::MAX);
+    let entered = reopened(entry);
     match kind {
         WriteKind::Argue | WriteKind::Answer | WriteKind::Defer => entered.max(entry.exchanges),
         WriteKind::Stale

@@ -3,6 +3,9 @@
 //! Believed: our receipts for arguments, answers and follow-ups, together with the description. Not believed: fixes and stale places, which come
 //! back as claims for the caller to prove. The description alone settles nothing.
 
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::commands::{self, Command};
 use super::comment::{Author, Channel, Comment};
 use super::description::{self, Block, BlockReading, Counters};
 use super::followup::linked;
@@ -11,11 +14,11 @@ use super::marker::{self, Marker};
 use super::note::Note;
 use super::observation::{Observation, Permission};
 use super::outbox::{Receipt, objected_since};
-use super::owed::key_of_version;
+use super::owed::{key_of_version, reopened};
 use super::policy::Policy;
 use super::severity::Severity;
 use super::status::Status;
-use super::summary::{Entry, Proof, Summary, WriteKind};
+use super::summary::{CommandRecord, Entry, Proof, Summary, WriteKind};
 use super::words;
 
 /// No counter of an honest run is higher; a higher one is cut, so that nobody can make counting fail.
@@ -43,20 +46,20 @@ pub struct Claim {
 
 /// Puts back what the pull request proves into a summary that has just been filled from an observation.
 pub fn rebuild(summary: &mut Summary, obs: &Observation, notes: &[Note], policy: &Policy) -> Vec<Claim> {
-    let block = match description::read(&obs.pr.body) {
-        BlockReading::Block(block) => block,
-        BlockReading::Absent | BlockReading::Broken(_) => Block::default(),
-    };
+    let block = block_of(obs);
     if let Some(counters) = &block.counters {
         restore(summary, counters);
     }
     let receipts = trusted(obs, policy);
-    let (mut claims, mut argued) = (Vec::new(), Vec::new());
+    let (mut claims, mut said, mut taken_out) = (Vec::new(), Vec::new(), Vec::new());
     for entry in summary.comments.values().filter(|entry| entry.finding.status == Status::Open) {
-        let own: Vec<&Found<'_>> = receipts.iter().filter(|found| found.speaks_of(entry)).collect();
-        if let Some(said) = spoken(entry, &own, &block, notes, obs) {
-            argued.push((entry.finding.id, said));
+        let own: Vec<&Found<'_>> = receipts.iter().filter(|found| found.speaks_of(entry, 0)).collect();
+        if let Some(words) = spoken(entry, &own, &block, notes, obs) {
+            said.push((entry.finding.id, words));
             continue;
+        }
+        if removed_again(entry, &own, &block, notes, obs) {
+            taken_out.push(entry.finding.id);
         }
         let claim =
             |what, found: &&Found<'_>| Claim { id: entry.finding.id, what, head: found.receipt.marker.head().clone() };
@@ -75,18 +78,51 @@ pub fn rebuild(summary: &mut Summary, obs: &Observation, notes: &[Note], policy:
             | WriteKind::Retract => None,
         }));
     }
-    let round = summary.round;
-    for (id, (status, proof)) in argued {
-        let Some(entry) = summary.comments.get_mut(&id) else { continue };
-        entry.settle(
-            status,
-            proof,
-            format!("{status} earlier: reply and description line carry one key"),
-            obs.at,
-            round,
-        );
+    settle(summary, said, obs);
+    for id in taken_out {
+        if let Some(entry) = summary.comments.get_mut(&id) {
+            entry.hand_over("its reason was removed from the description again");
+        }
     }
     claims
+}
+
+/// Takes over what was said elsewhere, by another machine or under another account, of findings that are open here and
+/// that nobody here is answering. Else two states of one pull request differ for good (R13), and what is answered is
+/// answered once more (R11).
+///
+/// What was opened here since an answer is not settled by that answer again: words count for as many entries into the loop
+/// as were made here, or more. Exchanges say nothing of that; they may be a predecessor's.
+pub fn take_over(summary: &mut Summary, obs: &Observation, notes: &[Note], policy: &Policy) {
+    let unanswered = |entry: &&Entry| entry.finding.status == Status::Open && entry.pending.is_none();
+    let block = block_of(obs);
+    if block.lines.is_empty() || !summary.comments.values().any(|entry| unanswered(&entry)) {
+        return;
+    }
+    let receipts = trusted(obs, policy);
+    let words = |entry: &Entry| {
+        let next = |found: &&Found<'_>| found.speaks_of(entry, reopened(entry));
+        let own: Vec<&Found<'_>> = receipts.iter().filter(next).collect();
+        Some((entry.finding.id, spoken(entry, &own, &block, notes, obs)?))
+    };
+    let said = summary.comments.values().filter(unanswered).filter_map(words).collect();
+    settle(summary, said, obs);
+}
+
+fn block_of(obs: &Observation) -> Block {
+    match description::read(&obs.pr.body) {
+        BlockReading::Block(block) => block,
+        BlockReading::Absent | BlockReading::Broken(_) => Block::default(),
+    }
+}
+
+fn settle(summary: &mut Summary, said: Vec<(FindingId, (Status, Proof))>, obs: &Observation) {
+    let round = summary.round;
+    for (id, (status, proof)) in said {
+        let Some(entry) = summary.comments.get_mut(&id) else { continue };
+        let why = format!("{status} earlier: reply and description line carry one key");
+        entry.settle(status, proof, why, obs.at, round);
+    }
 }
 
 /// A receipt that counts, with the comment it stands in.
@@ -96,8 +132,9 @@ struct Found<'a> {
 }
 
 impl Found<'_> {
-    /// Tells whether the receipt is about this version of this finding, and stands where its answer belongs.
-    fn speaks_of(&self, entry: &Entry) -> bool {
+    /// Tells whether the receipt is about this text of the finding, in this entry into the loop or a later one, and stands
+    /// where its answer belongs.
+    fn speaks_of(&self, entry: &Entry, since: u32) -> bool {
         let marker = &self.receipt.marker;
         let here = match (self.comment.channel == Channel::Inline, entry.thread) {
             (true, Some(root)) => self.receipt.root == root,
@@ -105,7 +142,7 @@ impl Found<'_> {
             (false, _) => true,
         };
         here && marker.finding() == Some(entry.finding.id)
-            && (0..=MAX_ENTRIES).any(|n| key_of_version(marker.kind(), entry, n) == marker.key())
+            && (since..=MAX_ENTRIES.max(since)).any(|n| key_of_version(marker.kind(), entry, n) == marker.key())
     }
 }
 
@@ -185,6 +222,31 @@ fn spoken(
     })
 }
 
+/// Tells whether an answer of ours stands whose reason was put back into the description once and is gone again: who comes
+/// with nothing does not fight with people over it either (R24).
+fn removed_again(entry: &Entry, own: &[&Found<'_>], block: &Block, notes: &[Note], obs: &Observation) -> bool {
+    own.iter().any(|found| {
+        let key = found.receipt.marker.key();
+        let needs_its_line = match found.receipt.marker.kind() {
+            WriteKind::Argue => entry.finding.severity.arguable(),
+            WriteKind::Defer => entry.finding.severity == Severity::P2,
+            WriteKind::Answer
+            | WriteKind::Stale
+            | WriteKind::Fixed
+            | WriteKind::Request
+            | WriteKind::Review
+            | WriteKind::Describe
+            | WriteKind::Resolve
+            | WriteKind::Command
+            | WriteKind::React
+            | WriteKind::Retract => false,
+        };
+        let restored = block.counters.as_ref().is_some_and(|counters| counters.restored.contains(key));
+        let shown = block.lines.get(key).is_some_and(|line| !line.is_empty());
+        needs_its_line && restored && !shown && !objected_since(entry, &found.receipt, notes, obs)
+    })
+}
+
 /// Takes the maximum of every counter.
 fn restore(summary: &mut Summary, counters: &Counters) {
     let most = |known: u32, read: u32| known.max(read.min(MAX_COUNT));
@@ -197,289 +259,25 @@ fn restore(summary: &mut Summary, counters: &Counters) {
     #[expect(clippy::cast_precision_loss, reason = "money in millionths fits")]
     let cost = counters.cost_micro_usd.min(1_000_000_000_000_000) as f64 / 1e6;
     used.cost_usd = used.cost_usd.max(cost);
+    let asked_again = |record: &&CommandRecord| {
+        record.refused.is_none() && matches!(commands::parse(&record.said), Some(Ok(Command::Retry)))
+    };
+    let anew: BTreeSet<FindingId> =
+        summary.commands.iter().filter(asked_again).filter_map(|record| record.id).collect();
     for (id, entry) in &mut summary.comments {
-        let read = |all: &std::collections::BTreeMap<FindingId, u32>| all.get(id).copied().unwrap_or(0);
-        entry.finding.attempts = most(entry.finding.attempts, read(&counters.attempts));
-        entry.exchanges = most(entry.exchanges, read(&counters.exchanges));
+        // A copy goes on with what the finding before it has used, as it does where state is kept, unless a person has
+        // asked for another try since: that counter is 0, and a 0 is not written down.
+        let before: &[FindingId] = if anew.contains(id) { &[] } else { &entry.finding.previous };
+        let read = |all: &BTreeMap<FindingId, u32>| {
+            before.iter().chain([id]).filter_map(|id| all.get(id).copied()).max().unwrap_or(0)
+        };
+        let (attempts, exchanges) = (read(&counters.attempts), read(&counters.exchanges));
+        entry.finding.attempts = most(entry.finding.attempts, attempts);
+        entry.exchanges = most(entry.exchanges, exchanges);
     }
     let new = counters.restored.iter().filter(|key| !summary.restored.contains(key)).cloned().collect::<Vec<_>>();
     summary.restored.extend(new);
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::review::decision::Verb;
-    use crate::review::ids::{Login, PrNumber, PrRef};
-    use crate::review::note::{Classified, Kind, ReplyVerdict, Standing};
-    use crate::review::owed::key_of;
-    use crate::review::sample;
-    use proptest::prelude::*;
-
-    const REASON: &str = "callers check `parse`'s input | see the reader";
-
-    /// A pull request on which a finding was argued down by the account `by`.
-    struct Lost {
-        entry: Entry,
-        by: Author,
-        reply: Option<WriteKind>,
-        line: bool,
-        pr: PrRef,
-        policy: Policy,
-        permission: Option<Permission>,
-        later: Option<Author>,
-    }
-
-    impl Lost {
-        fn new(id: &str) -> Self {
-            Self {
-                entry: sample::entry(id, Severity::P2),
-                by: sample::person("me"),
-                reply: Some(WriteKind::Argue),
-                line: true,
-                pr: sample::pr(),
-                policy: Policy::default(),
-                permission: None,
-                later: None,
-            }
-        }
-
-        fn observation(&self) -> Observation {
-            let id = self.entry.finding.id;
-            let root =
-                sample::comment(id.carrier(), sample::bot("codex"), self.entry.finding.channel, &self.entry.text);
-            let mut comments = vec![root];
-            let channel = if self.entry.thread.is_some() { Channel::Inline } else { Channel::Conversation };
-            if let Some(kind) = self.reply {
-                let key = key_of(kind, &self.entry);
-                let marker = Marker::new(kind, &id.to_string(), &key, &self.pr, &sample::sha('a')).expect("a receipt");
-                let mut reply =
-                    sample::comment(900, self.by.clone(), channel, &words::post(&words::argue(REASON), &[marker]));
-                reply.in_reply_to = self.entry.thread;
-                comments.push(reply);
-            }
-            if let Some(author) = &self.later {
-                let mut reply = sample::comment(901, author.clone(), channel, "I do not agree");
-                reply.in_reply_to = self.entry.thread;
-                comments.push(reply);
-            }
-            let mut obs = sample::observation(comments, vec![]);
-            if let Some(permission) = self.permission {
-                obs.permissions.insert(self.by.login.clone(), permission);
-            }
-            if self.line {
-                let mut entry = self.entry.clone();
-                entry.pending = Some(sample::pending(Verb::Argue, REASON));
-                entry.finding.attempts = 2;
-                let mut summary = sample::summary(vec![entry]);
-                summary.round = 4;
-                summary.used.rounds = 3;
-                summary.used.cost_usd = 1.5;
-                obs.pr.body = description::render(&summary, 60_000).expect("room");
-            }
-            obs
-        }
-
-        fn rebuilt(&self) -> (Summary, Vec<Claim>) {
-            let obs = self.observation();
-            let mut summary = sample::summary(vec![self.entry.clone()]);
-            let notes: Vec<Note> = self.later.iter().map(|author| note(author.clone())).collect();
-            let claims = rebuild(&mut summary, &obs, &notes, &self.policy);
-            (summary, claims)
-        }
-
-        fn check(&self, expected: Status) {
-            let (summary, _) = self.rebuilt();
-            assert_eq!(summary.comments[&self.entry.finding.id].finding.status, expected);
-        }
-    }
-
-    fn note(author: Author) -> Note {
-        let said = Classified {
-            closed_finding: None,
-            kind: Kind::Reply,
-            findings: vec![],
-            reviewer: None,
-            signals: vec![],
-            closed: None,
-            verdict: ReplyVerdict::Insists,
-        };
-        Note {
-            channel: Channel::Inline,
-            id: 901,
-            author: Some(author),
-            standing: Standing::Reviewer("codex".into()),
-            said,
-        }
-    }
-
-    #[test]
-    fn r13_reply_and_line_with_one_key_are_an_argument() {
-        for id in ["c1", "r5.1", "i5.2"] {
-            Lost::new(id).check(Status::Argued);
-            Lost { line: false, ..Lost::new(id) }.check(Status::Open);
-            Lost { reply: None, ..Lost::new(id) }.check(Status::Open);
-            Lost { reply: Some(WriteKind::Answer), ..Lost::new(id) }.check(Status::Open);
-        }
-        let (summary, _) = Lost::new("c1").rebuilt();
-        let entry = &summary.comments[&"c1".parse().expect("id")];
-        let key = key_of(WriteKind::Argue, entry);
-        assert_eq!(entry.proof, Some(Proof::Reply { comment_id: 900, reason: REASON.into(), key }));
-        let (again, _) = Lost::new("i5.2").rebuilt();
-        let proof = &again.comments[&"i5.2".parse().expect("id")].proof;
-        assert!(matches!(proof, Some(Proof::Reply { reason, .. }) if reason == REASON));
-    }
-
-    /// A pull request on which a finding was left to a follow-up, or answered; state is lost.
-    fn said(id: &str, verb: Verb, line: bool, severity: Severity) -> Summary {
-        let mut entry = sample::entry(id, severity);
-        entry.is_question = true;
-        let kind = if verb == Verb::Defer { WriteKind::Defer } else { WriteKind::Answer };
-        let key = key_of(kind, &entry);
-        let file = "wiki/plans/pr7-c1-cache.md";
-        let url = crate::review::followup::permanent_link(&sample::summary(vec![]).pr, &sample::sha('c'), file);
-        let text = if verb == Verb::Defer { words::defer(file, &url) } else { words::answer(REASON) };
-        let marker = Marker::new(kind, id, &key, &sample::pr(), &sample::sha('a')).expect("a receipt");
-        let lost = Lost { reply: None, line: false, ..Lost::new(id) };
-        let mut obs = lost.observation();
-        let channel = if entry.thread.is_some() { Channel::Inline } else { Channel::Conversation };
-        let mut reply = sample::comment(900, sample::person("me"), channel, &words::post(&text, &[marker]));
-        reply.in_reply_to = entry.thread;
-        obs.comments.push(reply);
-        let mut summary = sample::summary(vec![entry.clone()]);
-        if line {
-            let pending = sample::pending(verb, REASON);
-            entry.finding.severity = Severity::P2;
-            entry.pending = Some(crate::review::summary::Pending {
-                key: Some(key),
-                file: Some(file.into()),
-                url: Some(url),
-                ..pending
-            });
-            obs.pr.body = description::render(&sample::summary(vec![entry]), 60_000).expect("room");
-        }
-        rebuild(&mut summary, &obs, &[], &Policy::default());
-        summary
-    }
-
-    #[test]
-    fn r13_a_follow_up_comes_back_from_reply_and_line() {
-        let status = |id: &str, line, severity| {
-            said(id, Verb::Defer, line, severity).comments[&id.parse().expect("id")].finding.status
-        };
-        for id in ["c1", "i5.2"] {
-            assert_eq!(status(id, true, Severity::P2), Status::Deferred);
-            assert_eq!(status(id, false, Severity::P2), Status::Open);
-            assert_eq!(status(id, true, Severity::P1), Status::Open, "a P1 is never left to a follow-up");
-        }
-        let summary = said("c1", Verb::Defer, true, Severity::P2);
-        let proof = summary.comments[&"c1".parse().expect("id")].proof.clone();
-        match proof {
-            Some(Proof::Plan { path, url, comment_id, reason, .. }) => {
-                assert_eq!((path.as_str(), comment_id, reason.as_str()), ("wiki/plans/pr7-c1-cache.md", 900, REASON));
-                assert!(url.contains("/blob/cccc"), "{url}");
-            }
-            other => panic!("{other:?}"),
-        }
-    }
-
-    #[test]
-    fn r13_an_answered_question_comes_back() {
-        for id in ["c1", "i5.2"] {
-            let summary = said(id, Verb::Answer, true, Severity::P2);
-            let entry = &summary.comments[&id.parse().expect("id")];
-            assert_eq!(entry.finding.status, Status::Answered);
-            assert!(matches!(&entry.proof, Some(Proof::Reply { reason, .. }) if reason == REASON), "{:?}", entry.proof);
-            let open = said(id, Verb::Answer, false, Severity::P2);
-            assert_eq!(open.comments[&id.parse().expect("id")].finding.status, Status::Open);
-        }
-    }
-
-    #[test]
-    fn r13_only_accounts_that_count_are_believed() {
-        let stranger = sample::person("mallory");
-        Lost { by: stranger.clone(), ..Lost::new("c1") }.check(Status::Open);
-        let permitted = |permission| Lost { by: stranger.clone(), permission: Some(permission), ..Lost::new("c1") };
-        permitted(Permission::Read).check(Status::Open);
-        permitted(Permission::Triage).check(Status::Open);
-        permitted(Permission::Unasked).check(Status::Open);
-        permitted(Permission::Write).check(Status::Argued);
-        let mut listed = Lost { by: stranger, ..Lost::new("c1") };
-        listed.policy.trust_accounts = vec![Login::new("Mallory")];
-        listed.check(Status::Argued);
-    }
-
-    #[test]
-    fn fm_42_a_receipt_of_another_place_is_not_believed() {
-        let pr = PrRef { number: PrNumber(8), ..sample::pr() };
-        Lost { pr, ..Lost::new("c1") }.check(Status::Open);
-        let pr = PrRef { slug: "o/other".parse().expect("slug"), ..sample::pr() };
-        Lost { pr, ..Lost::new("c1") }.check(Status::Open);
-        let lost = Lost::new("c1");
-        let obs = lost.observation();
-        let mut edited = lost.entry.clone();
-        edited.body_hash = "another meaning".into();
-        let mut summary = sample::summary(vec![edited]);
-        rebuild(&mut summary, &obs, &[], &Policy::default());
-        assert_eq!(summary.comments[&lost.entry.finding.id].finding.status, Status::Open, "another version");
-    }
-
-    #[test]
-    fn r6_a_p1_is_never_rebuilt_as_argued() {
-        let mut lost = Lost::new("c1");
-        lost.entry.finding.severity = Severity::P1;
-        lost.line = false;
-        let p2 = Lost::new("c1").observation();
-        let mut summary = sample::summary(vec![lost.entry.clone()]);
-        rebuild(&mut summary, &p2, &[], &Policy::default());
-        assert_eq!(summary.comments[&lost.entry.finding.id].finding.status, Status::Open);
-    }
-
-    #[test]
-    fn r12_an_objection_after_the_argument_keeps_it_open() {
-        let lost = || Lost { later: Some(sample::bot("codex")), ..Lost::new("c1") };
-        lost().check(Status::Open);
-        // A fresh state hears every reply before it is rebuilt: an objection that was heard speaks against the argument too.
-        let mut heard = lost();
-        heard.entry.heard = vec![901];
-        heard.check(Status::Open);
-    }
-
-    #[test]
-    fn r13_fixed_and_stale_are_claims() {
-        for (kind, what) in [(WriteKind::Fixed, Claimed::Fixed), (WriteKind::Stale, Claimed::Stale)] {
-            let lost = Lost { reply: Some(kind), ..Lost::new("c1") };
-            let (summary, claims) = lost.rebuilt();
-            assert_eq!(summary.comments[&lost.entry.finding.id].finding.status, Status::Open);
-            assert_eq!(claims, [Claim { id: lost.entry.finding.id, what, head: sample::sha('a') }]);
-        }
-    }
-
-    #[test]
-    fn r20_counters_are_the_maximum_of_what_is_known() {
-        let (summary, _) = Lost::new("c1").rebuilt();
-        assert_eq!((summary.round, summary.used.rounds, summary.used.cost_usd), (4, 3, 1.5));
-        assert_eq!(summary.comments[&"c1".parse().expect("id")].finding.attempts, 2);
-        let mut known = sample::summary(vec![]);
-        known.round = 9;
-        restore(&mut known, &Counters { round: u32::MAX, rounds: 1, ..Counters::default() });
-        assert_eq!((known.round, known.used.rounds), (MAX_COUNT, 1));
-        let mut known = sample::summary(vec![]);
-        known.round = 9;
-        restore(&mut known, &Counters { round: 2, ..Counters::default() });
-        assert_eq!(known.round, 9);
-    }
-
-    proptest! {
-        #[test]
-        fn r13_the_description_alone_settles_nothing(body in "(?s).{0,200}", copy: bool) {
-            let lost = Lost { reply: None, ..Lost::new("c1") };
-            let mut obs = lost.observation();
-            if copy { obs.pr.body.push_str(&body) } else { obs.pr.body = body }
-            let mut summary = sample::summary(vec![lost.entry.clone()]);
-            let claims = rebuild(&mut summary, &obs, &[], &Policy::default());
-            prop_assert!(claims.is_empty());
-            prop_assert_eq!(summary.comments[&lost.entry.finding.id].finding.status, Status::Open);
-        }
-    }
-}
+mod tests;
