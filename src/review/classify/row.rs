@@ -191,7 +191,7 @@ impl Field<'_> {
 }
 
 /// Names of members that count.
-#[derive(Deserialize)]
+#[derive(PartialEq, Eq, Deserialize)]
 #[serde(field_identifier, rename_all = "snake_case")]
 enum Name {
     Id,
@@ -324,11 +324,14 @@ impl<'de> Visitor<'de> for UserVisitor {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
         let mut account = Box::new(Account::default());
         while let Some(name) = map.next_key()? {
-            match name {
-                Name::Login => account.login = map.next_value_seed(TAKE)?,
-                Name::Type => account.kind = map.next_value_seed(TAKE)?,
-                Name::Typename => account.typename = map.next_value_seed(TAKE)?,
-                _ => _ = map.next_value_seed(SKIP)?,
+            let kept = [
+                (Name::Login, &mut account.login),
+                (Name::Type, &mut account.kind),
+                (Name::Typename, &mut account.typename),
+            ];
+            match kept.into_iter().find(|(known, _)| *known == name) {
+                Some((_, place)) => *place = map.next_value_seed(TAKE)?,
+                None => _ = map.next_value_seed(SKIP)?,
             }
         }
         Ok(User::Known(account))
