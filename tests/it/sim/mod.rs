@@ -298,3 +298,11 @@ fn simulation_holds_every_invariant() {
     let failed = failed.into_inner().expect("a list");
     assert!(failed.is_empty(), "seeds {failed:?} failed");
 }
+
+/// Seeds beyond the default ones that once broke an invariant, each by a schedule of its own.
+const ONCE_BROKEN: [u64; 7] = [8433, 10837, 11537, 13488, 14446, 17095, 19756];
+
+#[test]
+fn seeds_that_once_broke_an_invariant_hold() {
+    ONCE_BROKEN.into_iter().for_each(play);
+}
