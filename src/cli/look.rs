@@ -254,7 +254,10 @@ pub(crate) fn layers(
             let layer = parse(path.as_str(), &String::from_utf8_lossy(&bytes))?;
             files.push((Origin::TrustedWorktree, layer));
         } else {
-            notes.push(format!("{CONFIG_FILE} of this worktree differs from the default branch's and is not used"));
+            notes.push(format!(
+                "{CONFIG_FILE} of this worktree differs from the default branch's and is not used; `pushback trust` shows it \
+                 and lets it apply"
+            ));
         }
     }
     let mut layers = Layers::merge(files);

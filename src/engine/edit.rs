@@ -245,7 +245,8 @@ fn bad_end(ports: &Ports<'_>, summary: &mut Summary, ran: &Ran<'_>) -> Result<Op
     }
     let words = outcome_words(outcome);
     let kept = take_out(ports, summary, ran)?;
-    if outcome.environment() || *outcome == AgentOutcome::Cancelled {
+    let again = same_end(summary, outcome, &words);
+    if outcome.environment() || again || *outcome == AgentOutcome::Cancelled {
         summary.used.rounds = summary.used.rounds.saturating_sub(1);
         for id in &ran.sent {
             if let Some(entry) = summary.comments.get_mut(id) {
@@ -262,14 +263,45 @@ fn bad_end(ports: &Ports<'_>, summary: &mut Summary, ran: &Ran<'_>) -> Result<Op
         finish(summary, RoundOutcome::CutOff, format!("{words}{kept}"));
         return Ok(Some(stop(StopReason::Interrupted, format!("{words}{kept}"), "run again to go on")));
     }
-    if outcome.environment() {
+    if outcome.environment() || again {
         finish(summary, RoundOutcome::Environment, format!("{words}{kept}"));
-        let remedy = "mend the editor's login or limit, then run again; no attempt was counted";
-        return Ok(Some(stop(StopReason::EditorUnavailable, words, remedy)));
+        return Ok(Some(if again {
+            stop(StopReason::NoProgress, format!("{words}, twice in the same way"), mend(outcome))
+        } else {
+            stop(StopReason::EditorUnavailable, words, mend(outcome))
+        }));
     }
     ports.warn(format!("{words}{kept}"));
     finish(summary, RoundOutcome::Failed, format!("{words}{kept}"));
     Ok(Some(EditEnd::Go))
+}
+
+/// Tells whether the editor fell over twice with the same words: then it is the editor that has to be mended, not the code.
+fn same_end(summary: &Summary, outcome: &AgentOutcome, words: &str) -> bool {
+    let fell = matches!(outcome, AgentOutcome::Crashed(_) | AgentOutcome::Unparseable(_));
+    let bad = |round: &RoundRecord| matches!(round.outcome, RoundOutcome::Failed | RoundOutcome::Environment);
+    fell && summary.rounds.iter().rev().nth(1).is_some_and(|before| bad(before) && before.why.starts_with(words))
+}
+
+/// What to do about an editor that could not work.
+fn mend(outcome: &AgentOutcome) -> &'static str {
+    match outcome {
+        AgentOutcome::Missing(_) => {
+            "install it, or mend `agent.name` or `agent.command`, then run again; no attempt was counted"
+        }
+        AgentOutcome::AuthFailed(_) => "log in with the editor's own command, then run again; no attempt was counted",
+        AgentOutcome::Crashed(_) | AgentOutcome::Unparseable(_) => {
+            "mend the editor (`agent.command`), then run again; the second attempt was not counted"
+        }
+        AgentOutcome::Completed
+        | AgentOutcome::Refused(_)
+        | AgentOutcome::RateLimited { .. }
+        | AgentOutcome::Overloaded(_)
+        | AgentOutcome::LimitHit(_)
+        | AgentOutcome::Denied(_)
+        | AgentOutcome::Cancelled
+        | AgentOutcome::TimedOut(_) => "mend the editor's login or limit, then run again; no attempt was counted",
+    }
 }
 
 fn outcome_words(outcome: &AgentOutcome) -> String {

@@ -21,7 +21,7 @@ use crate::review::ids::{FindingId, RepoPath, Sha};
 use crate::review::observation::{Observation, PrState};
 use crate::review::outbox;
 use crate::review::step::{RunFacts, Situation, Step, next_step};
-use crate::review::summary::{Entry, RoundOutcome, StopReason, Summary, VerifyState};
+use crate::review::summary::{Entry, RoundOutcome, StopReason, Summary, Verified, VerifyState};
 
 /// Looks after our push at which the forge may still show the former head.
 const LAG_LOOKS: u32 = 8;
@@ -142,8 +142,14 @@ pub fn run_on(
 fn run_observed(run: &mut Run<'_>, obs: Observation) -> Result<RunEnd, EngineError> {
     let (ports, setup) = (run.ports, run.setup);
     let mut summary = load(ports, setup, &run.held, &obs)?;
-    // A verdict that was not reached is tried again by a new run.
-    summary.verified.retain(|record| record.state != VerifyState::CouldNotRun);
+    // A verdict that was not reached is tried again by a new run, and so is a red one: what it wanted may be there now.
+    let head = ports.tree.facts()?.head;
+    let again = |record: &Verified| match record.state {
+        VerifyState::Green => false,
+        VerifyState::Red => record.head == head,
+        VerifyState::CouldNotRun => true,
+    };
+    summary.verified.retain(|record| !again(record));
     // What could not be posted may be possible now.
     outbox::revive(&mut summary);
     followup_plans::revive(&mut summary);

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-use super::{EngineError, Ports, Setup, push};
+use super::{EngineError, Ports, Setup, push, verify};
 use crate::ports::{Depth, GitError};
 use crate::review::absorb::{self, Seen, Untrusted};
 use crate::review::anchor::{self, Located, Place, Undone};
@@ -94,6 +94,7 @@ pub fn digest(
     depth: Depth,
 ) -> Result<Survey, EngineError> {
     let notes = trust::notes(&obs, setup.reader, setup.policy);
+    verify::forget_others(setup, summary);
     if by_a_person(ports, summary, &obs)? {
         summary.restart_rounds();
     }

@@ -5,11 +5,23 @@ use std::collections::BTreeSet;
 use super::{EngineError, Ports, Setup};
 use crate::ports::VerifyReport;
 use crate::review::ids::{RepoPath, Sha};
+use crate::review::marker;
 use crate::review::step::tests_at;
-use crate::review::summary::{RoundOutcome, Summary, Verified, VerifyState};
+use crate::review::summary::{RoundOutcome, Summary, Verified, VerifyState, WriteKind};
 
 /// Verified commits that are remembered.
 const REMEMBERED: usize = 12;
+
+/// Names the commands that are configured.
+fn commands(setup: &Setup<'_>) -> String {
+    marker::key(WriteKind::Review, "verify", &setup.verify_commands.join("\0"))
+}
+
+/// Forgets what other commands found than those that are configured now: it says nothing of what has to pass.
+pub(super) fn forget_others(setup: &Setup<'_>, summary: &mut Summary) {
+    let commands = commands(setup);
+    summary.verified.retain(|record| record.commands == commands);
+}
 
 /// Runs the verifier on the worktree's HEAD and records the result. `left` holds the tracked files that the tests of this
 /// run have changed; any other change in the tree would let the tests speak of something that nobody has committed.
@@ -26,7 +38,7 @@ pub(super) fn verify(
         let report =
             VerifyReport { state: VerifyState::CouldNotRun, why, log: String::new(), tests: None, skipped: None };
         ports.say(words(&report, false, None));
-        record(summary, head, report, false, None);
+        record(setup, summary, head, report, (false, None));
         return Ok(());
     }
     ports.say(format!("running the spec tests on {}", head.short()));
@@ -49,7 +61,7 @@ pub(super) fn verify(
         VerifyState::Red | VerifyState::Green | VerifyState::CouldNotRun => None,
     };
     ports.say(words(&report, flaky, on_base));
-    record(summary, head, report, flaky, on_base);
+    record(setup, summary, head, report, (flaky, on_base));
     Ok(())
 }
 
@@ -86,7 +98,13 @@ fn base_state(
     Ok(Some(report.state))
 }
 
-fn record(summary: &mut Summary, head: &Sha, report: VerifyReport, flaky: bool, on_base: Option<VerifyState>) {
+fn record(
+    setup: &Setup<'_>,
+    summary: &mut Summary,
+    head: &Sha,
+    report: VerifyReport,
+    (flaky, on_base): (bool, Option<VerifyState>),
+) {
     summary.verified.retain(|known| &known.head != head);
     if summary.verified.len() >= REMEMBERED {
         summary.verified.remove(0);
@@ -107,5 +125,6 @@ fn record(summary: &mut Summary, head: &Sha, report: VerifyReport, flaky: bool, 
         log: report.log,
         tests: report.tests,
         skipped: report.skipped,
+        commands: commands(setup),
     });
 }

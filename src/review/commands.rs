@@ -75,7 +75,8 @@ pub fn parse(body: &str) -> Option<Result<Command, String>> {
         "retry" => Ok(Command::Retry),
         "out-of-scope" if reason.is_empty() => Err("`out-of-scope` needs a reason".to_owned()),
         "out-of-scope" => Ok(Command::OutOfScope { reason }),
-        _ => Err("the commands are `regrade P1|P2|P3|nit REASON`, `accept`, `retry`, `out-of-scope REASON`".to_owned()),
+        // The hint lists them.
+        _ => Err("there is no such command".to_owned()),
     })
 }
 

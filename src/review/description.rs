@@ -417,7 +417,7 @@ fn draw(all: &[(&Entry, Line)], state: &Counters, shape: Shape, commands: &str) 
     let mut rows: Vec<_> = at(Place::Reason).chain(at(Place::Row)).collect();
     rows.sort_by_key(|(entry, line)| (line.place, entry.finding.severity, line.id));
     let folded = rows.split_off(rows.len().min(MAX_ROWS));
-    let mut out = format!("{BEGIN}\n### Review findings\n");
+    let mut out = String::new();
     if !rows.is_empty() {
         out.push('\n');
         out.push_str(&table(&rows, shape.reason));
@@ -429,7 +429,9 @@ fn draw(all: &[(&Entry, Line)], state: &Counters, shape: Shape, commands: &str) 
     out.push_str(&nits(at(Place::Nit).collect(), shape));
     out.push_str(commands);
     let state = serde_json::to_string(state).unwrap_or_default();
-    format!("{out}\n{STATE}{state} -->\n{END}")
+    // A heading over nothing would only puzzle people.
+    let title = if out.is_empty() { "" } else { "### Review findings\n" };
+    format!("{BEGIN}\n{title}{out}\n{STATE}{state} -->\n{END}")
 }
 
 fn fold(title: &str, content: &str) -> String {

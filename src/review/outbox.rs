@@ -260,7 +260,9 @@ pub fn revive(summary: &mut Summary) -> usize {
     };
     let mut revived = 0;
     for item in summary.outbox.iter_mut().filter(|item| item.state == WriteState::Failed && item.comment_id.is_none()) {
-        if !item.findings.is_empty() && !item.findings.iter().all(gone) {
+        // A description that lists nothing is owed all the same, and while it stands as failed no other one is planned.
+        let owed = item.kind == WriteKind::Describe || (!item.findings.is_empty() && !item.findings.iter().all(gone));
+        if owed {
             item.state = WriteState::Planned;
             revived += 1;
         }

@@ -298,6 +298,9 @@ pub struct Verified {
     /// Skipped tests counted, where the output tells.
     #[serde(default)]
     pub skipped: Option<u64>,
+    /// Names the commands that were run: what other commands found is nothing to go by.
+    #[serde(default)]
+    pub commands: String,
 }
 
 /// How a round ended.

@@ -48,6 +48,24 @@ fn r19_the_verdict_is_published_on_the_judged_commit() {
 }
 
 #[test]
+fn r18_what_other_commands_found_proves_nothing_and_red_is_asked_again() {
+    let scene = Scene::new(good);
+    settled(&scene);
+    scene.run(&["gate", "--verify"]).ends(0, &["gate: ready"]);
+    let file = scene.env["PUSHBACK_CONFIG"].clone();
+    let before = std::fs::read_to_string(&file).expect("the configuration");
+    let mark = scene.work.join("../mark");
+    std::fs::write(&file, format!("{before}[verify]\ncommands = [\"test -e '{mark}'\"]\n")).expect("written");
+    // Nothing was run with these commands yet, then they fail.
+    scene.run(&["gate"]).ends(15, &["gate: unknown", " spec         ?"]);
+    scene.run(&["gate", "--verify"]).ends(13, &[" spec         NO  red"]);
+    // What they wanted is there: no new commit is needed.
+    std::fs::write(&mark, "").expect("written");
+    scene.run(&["gate", "--verify"]).ends(0, &["gate: ready"]);
+    scene.run(&["gate"]).ends(0, &["gate: ready"]);
+}
+
+#[test]
 fn r19_open_findings_and_unknown_clauses_are_no_success() {
     let scene = Scene::new(|plan| {
         good(plan);

@@ -15,7 +15,7 @@ use crate::ports::{Event, Loaded, Reporter, Store as _, Woken, Worktree};
 use crate::report::json::{GateView, PublishedView};
 use crate::report::table;
 use crate::review::gate;
-use crate::review::summary::Summary;
+use crate::review::summary::{Summary, VerifyState};
 use crate::review::verdict::{Gate, Verdict};
 
 /// One look and what it came to.
@@ -85,12 +85,12 @@ fn look(cx: &Context, args: &GateArgs) -> Result<Look, Failure> {
     Ok(Look { desk, summary, survey, verdict, judged, exit, notes })
 }
 
-/// Runs the verify commands for this head, without any token, when there is no record of it.
+/// Runs the verify commands for this head, without any token, unless they are known to succeed there.
 fn verify(cx: &Context, desk: &Desk, summary: &mut Summary, survey: &Survey) -> Result<(), Failure> {
     let head = survey.obs.pr.head.clone();
     let local = desk.place.tree.facts()?;
-    let known = crate::review::step::tests_at(summary, &head).is_some();
-    if known || !desk.settings.policy.has_verify {
+    let known = crate::review::step::tests_at(summary, &head);
+    if known.is_some_and(|record| record.state == VerifyState::Green) || !desk.settings.policy.has_verify {
         return Ok(());
     }
     if local.head != head || local.staged || !local.modified.is_empty() {

@@ -2,7 +2,7 @@
 
 use camino::Utf8Path;
 
-use super::hook;
+use super::{hook, trust};
 use crate::cli::args::InitArgs;
 use crate::cli::around::{self, Editor, Seen};
 use crate::cli::failure::Failure;
@@ -43,6 +43,10 @@ pub(super) fn run(cx: &Context, args: &InitArgs) -> Result<u8, Failure> {
     let open = files.iter().any(Proposal::changes) || will_trust || hook;
     let diffs: Vec<String> = files.iter().filter(|file| file.changes()).map(Proposal::diff).collect();
     output::before(cx.global.json, &format!("{}{}", summary(&found), diffs.join("\n")));
+    if will_trust && files[0].before().is_some() {
+        // What was there before is agreed to as well, so it is shown as `trust` shows it.
+        output::before(cx.global.json, &trust::shown(&tree, files[0].after()));
+    }
     if !open {
         return Ok(told(cx, &found, &files, "everything is set up already", (false, !look::in_ci())));
     }

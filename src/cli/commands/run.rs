@@ -68,7 +68,12 @@ pub(super) fn may_run(desk: &Desk) -> Result<(), Failure> {
     if policy.has_verify || policy.verify_none {
         return Ok(());
     }
-    let hint = match project::tests(&desk.place.found.toplevel).first() {
+    let top = &desk.place.found.toplevel;
+    let hint = match project::tests(top).first() {
+        _ if top.join(look::CONFIG_FILE).exists() => {
+            "say in `[verify] commands` of .pushback.toml what has to pass; `pushback trust` shows that file and lets it apply here"
+                .to_owned()
+        }
         Some(found) => format!(
             "`pushback init` writes `[verify] commands = [\"{}\"]` to .pushback.toml; or set it in your own config",
             found.command

@@ -6,6 +6,7 @@ use crate::cli::failure::Failure;
 use crate::cli::look::{self, CONFIG_FILE};
 use crate::cli::{Context, output, place, propose};
 use crate::config::layers::{Layers, Origin, parse};
+use crate::git::GitWorktree;
 use crate::process::bounded;
 use crate::report::json::{Envelope, TrustView};
 use crate::store;
@@ -33,9 +34,7 @@ pub(super) fn run(cx: &Context, args: &TrustArgs) -> Result<u8, Failure> {
     if known {
         return Ok(told(cx, view(true), "already trusted"));
     }
-    let before = tree.default_branch_file(CONFIG_FILE);
-    let shown = propose::diff(CONFIG_FILE, before.as_deref(), &text);
-    output::before(cx.global.json, if shown.is_empty() { &text } else { &shown });
+    output::before(cx.global.json, &shown(&tree, &text));
     if !ignored.is_empty() {
         let only = format!("only the default branch and your own file may set: {}\n", ignored.join(", "));
         output::before(cx.global.json, &only);
@@ -47,6 +46,12 @@ pub(super) fn run(cx: &Context, args: &TrustArgs) -> Result<u8, Failure> {
     propose::agreed(cx, args.yes, &question, &format!("nobody has agreed to {CONFIG_FILE} yet"))?;
     store::trust(common, text.as_bytes())?;
     Ok(told(cx, view(true), "trusted, as long as it stays as it is"))
+}
+
+/// What somebody who trusts a file agrees to: its difference from the default branch's, or all of it.
+pub(super) fn shown(tree: &GitWorktree, text: &str) -> String {
+    let shown = propose::diff(CONFIG_FILE, tree.default_branch_file(CONFIG_FILE).as_deref(), text);
+    if shown.is_empty() { text.to_owned() } else { shown }
 }
 
 fn told(cx: &Context, view: TrustView, how: &str) -> u8 {

@@ -45,6 +45,7 @@ fn record(head: char, state: VerifyState) -> Verified {
         log: String::new(),
         tests: None,
         skipped: None,
+        commands: String::new(),
     }
 }
 

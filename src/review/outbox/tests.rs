@@ -580,6 +580,20 @@ fn fc_59_one_posted_one_gone_one_locked() {
 }
 
 #[test]
+fn a_description_that_listed_nothing_and_was_refused_is_planned_again_by_the_next_call() {
+    let mut scene = Scene::new(vec![]);
+    scene.summary.round = 1;
+    scene.look();
+    let item = next(&scene.summary).cloned().expect("planned");
+    assert_eq!((item.kind, item.findings.len()), (WriteKind::Describe, 0));
+    before_write(&mut scene.summary, &item.key);
+    after_write(&mut scene.summary, &item.key, &Written::Refused("status 403".into()));
+    assert_eq!(scene.run(), [], "not in the same call");
+    assert_eq!(revive(&mut scene.summary), 1);
+    assert_eq!(scene.run(), [WriteKind::Describe]);
+}
+
+#[test]
 fn r24_a_removed_reason_is_restored_once() {
     let mut scene = Scene::new(vec![argued("c1"), argued("c2")]);
     scene.run();

@@ -30,6 +30,7 @@ fn verified(head: char, state: VerifyState) -> Verified {
         log: String::new(),
         tests: Some(10),
         skipped: Some(1),
+        commands: String::new(),
     }
 }
 

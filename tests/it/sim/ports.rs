@@ -234,7 +234,13 @@ impl Agent for SimAgent {
         let brief_text = format!("{} {:?}", serde_json::to_string(&stable).expect("JSON"), brief.view.last_round);
         let habit = world.rng.below(100);
         let machine = 1 - world.away.n;
-        world.briefs.push(Sent { text: brief_text, machine, excused: habit < 4 });
+        // One that falls over twice in a row has to be mended: its second brief comes again.
+        let fell = (4..8).contains(&habit);
+        let before = world.fell.remove(&machine);
+        if fell {
+            world.fell.insert(machine);
+        }
+        world.briefs.push(Sent { text: brief_text, machine, excused: habit < 4 || (fell && before) });
         // An editor works for minutes, and others do not wait for it.
         let busy = world.weather.busy;
         if world.rng.chance(busy) {

@@ -105,6 +105,8 @@ pub(crate) struct World {
     /// The other machine.
     pub(crate) away: Machine,
     pub(crate) briefs: Vec<Sent>,
+    /// Machines at which the editor fell over last time.
+    pub(crate) fell: BTreeSet<usize>,
     pub(crate) ops: u64,
     pub(crate) kill_at: Option<u64>,
     /// Kills at a call of this name, after so many of them.
@@ -268,6 +270,7 @@ impl World {
             orphans: BTreeSet::new(),
             away,
             briefs: Vec::new(),
+            fell: BTreeSet::new(),
             ops: 0,
             kill_at: None,
             kill_on: None,
