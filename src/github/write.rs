@@ -189,12 +189,22 @@ impl Github {
     }
 }
 
+/// What a refusal says. Where the forge names no right, it is the one that posts to pull requests need.
 fn forbidden(fault: Fault, repository: &str) -> String {
+    let fault = match fault {
+        Fault::Denied { request, message, right: None, advice } => {
+            Fault::Denied { request, message, right: Some(RIGHT.to_owned()), advice }
+        }
+        named => named,
+    };
     match fault.tell(repository) {
         crate::ports::ForgeError::Permission { why, hint, .. } => format!("{why}; {hint}"),
         other => other.to_string(),
     }
 }
+
+/// What every post on a pull request needs: replies, reactions, the description, resolved threads.
+const RIGHT: &str = "pull_requests=write";
 
 fn locked(message: &str) -> bool {
     let message = message.to_ascii_lowercase();

@@ -300,7 +300,7 @@ fn simulation_holds_every_invariant() {
 }
 
 /// Seeds beyond the default ones that once broke an invariant, each by a schedule of its own.
-const ONCE_BROKEN: [u64; 7] = [8433, 10837, 11537, 13488, 14446, 17095, 19756];
+const ONCE_BROKEN: [u64; 9] = [8433, 10837, 11537, 13488, 14446, 16072, 17095, 17671, 19756];
 
 #[test]
 fn seeds_that_once_broke_an_invariant_hold() {
