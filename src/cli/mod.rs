@@ -18,6 +18,7 @@ mod typed;
 mod waits;
 mod watched;
 
+use std::io::IsTerminal as _;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -117,6 +118,10 @@ fn logs() {
     if let Ok(filter) = std::env::var("PUSHBACK_LOG") {
         let filter = tracing_subscriber::EnvFilter::new(filter);
         // A second subscriber in one process is the tests' doing.
-        let _ = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).try_init();
+        let _ = tracing_subscriber::fmt()
+            .with_env_filter(filter)
+            .with_ansi(std::io::stderr().is_terminal())
+            .with_writer(std::io::stderr)
+            .try_init();
     }
 }

@@ -10,6 +10,7 @@ use serde::Serialize;
 use super::failure::{Failure, Kind};
 use crate::report::clean::clean;
 use crate::report::json::{Envelope, ErrorView, Nothing, SCHEMA_VERSION};
+use crate::report::table;
 
 /// Prints the answer as it is.
 pub(crate) fn stdout(text: &str) {
@@ -139,9 +140,10 @@ pub(crate) fn failure(command: &'static str, as_json: bool, failure: &Failure) -
     if as_json {
         error(command, failure);
     }
-    let _ = writeln!(anstream::stderr(), "error: {}", clean(&failure.message));
+    let line = |text: String| table::wrapped(&clean(&text), table::columns(std::io::stderr()));
+    let _ = writeln!(anstream::stderr(), "{}", line(format!("error: {}", failure.message)));
     if !failure.hint.is_empty() {
-        let _ = writeln!(anstream::stderr(), "  hint: {}", clean(&failure.hint));
+        let _ = writeln!(anstream::stderr(), "{}", line(format!("  hint: {}", failure.hint)));
     }
     exit
 }

@@ -97,10 +97,15 @@ impl Fault {
             }
             Self::Unauthorised { request, why } => ForgeError::Permission {
                 request,
+                // Tokens of github.com are for nobody else, and so is a login there.
+                hint: if why.starts_with("no token for this API base") {
+                    "set PUSHBACK_TOKEN to a token of that server".to_owned()
+                } else {
+                    "the token is missing, wrong or has ended: set PUSHBACK_TOKEN, or log in with `gh auth login`"
+                        .to_owned()
+                },
                 // Without a token nothing was asked.
                 why: if why.starts_with("no token") { why } else { format!("status 401: {why}") },
-                hint: "the token is missing, wrong or has ended: set PUSHBACK_TOKEN, or log in with `gh auth login`"
-                    .to_owned(),
             },
             Self::Limited { request, until } => ForgeError::Limited { request, until },
             Self::Failed { request, why, .. } => ForgeError::CouldNotRead { request, why },

@@ -10,6 +10,7 @@ use jiff::tz::TimeZone;
 
 use super::clean::clean;
 use super::live::{self, Live};
+use super::table;
 use crate::ports::{Event, Reporter};
 
 /// How much is told.
@@ -56,7 +57,7 @@ impl Printer {
         // What was live is over once something is told for good.
         self.rest();
         if self.terminal {
-            let text = clean(text);
+            let text = table::wrapped(&clean(text), table::columns(std::io::stderr()));
             live::write_line(&format!("{style}{text}{style:#}"));
         } else {
             live::plain(text);

@@ -1,7 +1,12 @@
 //! Findings, reviewers and gate as tables for people: usable at 80 columns and without colour.
 
+use std::io::IsTerminal;
+use std::os::fd::AsFd;
+
 use comfy_table::presets::NOTHING;
 use comfy_table::{ColumnConstraint, ContentArrangement, Row, Table};
+
+use rustix::termios::tcgetwinsize;
 
 use super::clean::one_line;
 use crate::review::summary::{Finding, Summary};
@@ -103,6 +108,23 @@ pub fn hanging(before: &str, text: &str, width: u16) -> String {
         line.push_str(word);
     }
     format!("{}\n", format!("{out}{line}").trim_end())
+}
+
+/// Returns how many columns a terminal has; `None` for anything else, and for one too narrow to lay anything out in.
+pub fn columns(stream: impl AsFd + IsTerminal) -> Option<u16> {
+    let size = stream.is_terminal().then(|| tcgetwinsize(&stream).ok()).flatten()?;
+    Some(size.ws_col).filter(|columns| *columns >= 40)
+}
+
+/// Breaks a line between words where it is wider than the terminal; elsewhere it stays one line.
+pub fn wrapped(line: &str, columns: Option<u16>) -> String {
+    match columns {
+        Some(columns) if !line.contains('\n') && line.chars().count() > usize::from(columns) => {
+            let mark = line.len() - line.trim_start_matches([' ', '!', '→']).len();
+            hanging(&line[..mark], &line[mark..], columns).trim_end().to_owned()
+        }
+        Some(_) | None => line.to_owned(),
+    }
 }
 
 /// The end of a place says most: file and line.
@@ -215,5 +237,10 @@ mod tests {
             "ok  token  from PUSHBACK_TOKEN, account\n           me, which may read\n           everything\n"
         );
         assert_eq!(hanging("ok  ", "", 40), "ok\n");
+        // On a terminal a line breaks between words, under where it began; elsewhere it is one line.
+        let line = "! the description takes no reason; make room in it, then run again";
+        let shown = "! the description takes no reason; make\n  room in it, then run again";
+        assert_eq!(wrapped(line, Some(40)), shown);
+        assert_eq!((wrapped(line, None).as_str(), wrapped(line, Some(80)).as_str()), (line, line));
     }
 }

@@ -116,7 +116,8 @@ pub(super) fn exact(planned: &[PlannedView]) -> String {
     for write in planned {
         let ids: Vec<String> = write.findings.iter().map(ToString::to_string).collect();
         let place = place(&write.target);
-        text.push_str(&format!("== would {} {}{place}\n{}\n\n", write.kind, ids.join(", "), write.body));
+        let of = if ids.is_empty() { String::new() } else { format!(" {}", ids.join(", ")) };
+        text.push_str(&format!("== would {}{of}{place}\n{}\n\n", write.kind, write.body));
     }
     text
 }

@@ -81,6 +81,9 @@ pub(super) fn run(cx: &Context) -> Result<u8, Failure> {
     }
     let wrong = checks.iter().filter(|check| check.ok == Some(false)).count();
     text.push_str(&match wrong {
+        0 if editors.is_empty() && !checks.iter().any(|check| check.check == EDITOR) => {
+            "\nnothing has to be mended; `run` needs an editor, the rest works\n".to_owned()
+        }
         0 => "\nnothing has to be mended\n".to_owned(),
         n => format!("\n{n} thing(s) to mend\n"),
     });

@@ -181,9 +181,11 @@ pub(super) fn print(cx: &Context, desk: &Desk, end: &RunEnd) -> u8 {
     }
     let width = output::width();
     let mut text = table::findings(&end.summary, width);
-    text.push_str(&format!("\n{}: {}\n", end.reason.as_str(), end.why));
+    let line = |text: String| format!("{}\n", table::wrapped(&text, table::columns(std::io::stdout())));
+    text.push('\n');
+    text.push_str(&line(format!("{}: {}", end.reason.as_str(), end.why)));
     if !end.remedy.is_empty() {
-        text.push_str(&format!("  {}\n", end.remedy));
+        text.push_str(&line(format!("  {}", end.remedy)));
     }
     text.push_str(&format!("{}\n", table::spent(&end.summary)));
     text.push_str(&format!("state: {}\n", desk.store.path()));
