@@ -280,7 +280,14 @@ fn bad_end(ports: &Ports<'_>, summary: &mut Summary, ran: &Ran<'_>) -> Result<Op
 fn same_end(summary: &Summary, outcome: &AgentOutcome, words: &str) -> bool {
     let fell = matches!(outcome, AgentOutcome::Crashed(_) | AgentOutcome::Unparseable(_));
     let bad = |round: &RoundRecord| matches!(round.outcome, RoundOutcome::Failed | RoundOutcome::Environment);
-    fell && summary.rounds.iter().rev().nth(1).is_some_and(|before| bad(before) && before.why.starts_with(words))
+    // Behind the words stands only where the changes are kept.
+    let same = |round: &RoundRecord| {
+        round
+            .why
+            .strip_prefix(words)
+            .is_some_and(|kept| kept.is_empty() || kept.starts_with("; its changes are kept on "))
+    };
+    fell && summary.rounds.iter().rev().nth(1).is_some_and(|before| bad(before) && same(before))
 }
 
 /// What to do about an editor that could not work.
@@ -513,4 +520,29 @@ fn judged(
         code: &|entry| around.get(&entry.finding.id).map(|around| around.code.clone()).unwrap_or_default(),
     };
     Ok(judge::judge(summary, &round.sent, &parsed, facts))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::review::sample;
+
+    #[test]
+    fn r21_an_editor_falls_over_in_the_same_way_only_with_the_same_words() {
+        let check = |before: &str, ended: RoundOutcome, now: &str, expected: bool| {
+            let outcome = AgentOutcome::Crashed(now.to_owned());
+            let mut summary = sample::summary(vec![]);
+            let begun = |n| RoundRecord::begun(n, sample::sha('a'), Vec::new());
+            let why = format!("the editor failed: {before}");
+            summary.rounds = vec![RoundRecord { outcome: ended, why, ..begun(1) }, begun(2)];
+            let same = same_end(&summary, &outcome, &outcome_words(&outcome));
+            assert_eq!(same, expected, "{before} {ended:?} {now}");
+        };
+        check("exit code 1", RoundOutcome::Failed, "exit code 1", true);
+        check("exit code 1; its changes are kept on refs/pushback/7/1", RoundOutcome::Failed, "exit code 1", true);
+        check("exit code 1", RoundOutcome::Environment, "exit code 1", true);
+        check("exit code 12", RoundOutcome::Failed, "exit code 1", false);
+        check("exit code 1; its last words: no such file", RoundOutcome::Failed, "exit code 1", false);
+        check("exit code 1", RoundOutcome::Red, "exit code 1", false);
+    }
 }
