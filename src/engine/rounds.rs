@@ -344,6 +344,12 @@ impl Run<'_> {
             // What was posted is read back before anything is built on it.
             return Ok(Some(Next::Look(Depth::Full)));
         }
+        // No work is begun whose answers could not be posted.
+        if matches!(step, Step::Edit { .. } | Step::Plan)
+            && let Some((why, remedy)) = survey.obs.barred(self.setup.policy)
+        {
+            return Ok(Some(Next::End(Ending::new(StopReason::Permission, why, remedy))));
+        }
         match step {
             Step::Post(key) => {
                 let unclear = summary

@@ -414,6 +414,11 @@ impl Client {
     pub(crate) fn heard(&self) -> Heard {
         held(&self.heard).clone()
     }
+
+    /// Notes whether the account may change the description.
+    pub(crate) fn hear_may_describe(&self, may: bool) {
+        held(&self.heard).may_describe = Some(may);
+    }
 }
 
 enum Judged<T> {

@@ -160,6 +160,7 @@ struct InPull<T> {
 #[serde(rename_all = "camelCase")]
 struct Threads {
     review_threads: Option<Connected<WireThread>>,
+    viewer_can_update: Option<bool>,
 }
 
 #[derive(Deserialize)]

@@ -343,6 +343,7 @@ impl Github {
             rules: about.rules,
             recent_bots: bots,
             head_since: Some(head_since),
+            barred: self.api.client.heard().barred(),
         }
     }
 }

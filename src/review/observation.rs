@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::comment::{AccountKind, Author, Comment, Thread};
 use super::ids::{Login, PrRef, RepoSlug, Sha};
+use super::policy::Policy;
 
 /// A fact that a missing right or an unknown answer can hide. Unknown is never taken for a good value.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -172,6 +173,15 @@ pub struct BranchRules {
     pub up_to_date: bool,
 }
 
+/// What the token surely may not do, as far as reading told; what only a write would show is not in it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Barred {
+    /// The scopes of a classic token, where none of them lets it post.
+    pub posting: Option<Vec<String>>,
+    /// The description may not be changed.
+    pub describing: bool,
+}
+
 /// Everything read of one pull request, at one head.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Observation {
@@ -197,6 +207,8 @@ pub struct Observation {
     pub recent_bots: Reading<BTreeSet<Login>>,
     /// When the head was pushed, from the oldest sign bound to it; `None` without a sign.
     pub head_since: Option<Timestamp>,
+    /// What the token surely may not do.
+    pub barred: Barred,
 }
 
 impl Observation {
@@ -206,6 +218,27 @@ impl Observation {
             (Some(author), Some(account)) => author == account,
             _ => false,
         }
+    }
+
+    /// Says why a run could not post what it has to, with the mend; `None` where nothing is known against it.
+    pub fn barred(&self, policy: &Policy) -> Option<(String, &'static str)> {
+        let account = self.account.as_ref().map_or("the token's account", |account| account.login.as_str());
+        let at = &self.pr.at;
+        if let Some(scopes) = &self.barred.posting {
+            let has =
+                if scopes.is_empty() { "no scope".to_owned() } else { format!("no scope but {}", scopes.join(", ")) };
+            let why = format!("the token of {account} may not post on {at}: it has {has}");
+            return Some((
+                why,
+                "give it the scope `repo` (`public_repo` is enough in a public repository), then run again",
+            ));
+        }
+        let why = || format!("{account} may not change the description of {at} with this token (`viewerCanUpdate`)");
+        let mend =
+            "give the token `pull_requests=write`, of an account that may write there or has opened the pull request";
+        // What an app may do stands in its installation, which this answer does not speak of.
+        let person = self.account.as_ref().is_some_and(|account| account.kind == AccountKind::Person);
+        (self.barred.describing && person && policy.post.description).then(|| (why(), mend))
     }
 
     /// Returns what an account may do; bots and unknown people may only read.

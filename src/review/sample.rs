@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use super::comment::{AccountKind, Association, Author, Channel, Comment, Side, Thread};
 use super::decision::Verb;
 use super::ids::{FindingId, Login, PrNumber, PrRef, Sha};
-use super::observation::{BranchRules, Mergeable, Observation, PrState, PullRequest, Reading};
+use super::observation::{Barred, BranchRules, Mergeable, Observation, PrState, PullRequest, Reading};
 use super::severity::{DecidedBy, Severity};
 use super::status::Status;
 use super::summary::{Entry, Finding, Move, Pending, PrRecord, SCHEMA_VERSION, Summary, Used};
@@ -179,5 +179,6 @@ pub(crate) fn observation(comments: Vec<Comment>, threads: Vec<Thread>) -> Obser
         rules: Reading::Known(BranchRules::default()),
         recent_bots: Reading::Known(std::collections::BTreeSet::new()),
         head_since: Some(at()),
+        barred: Barred::default(),
     }
 }

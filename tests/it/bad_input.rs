@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use serde_json::json;
 
 use crate::scene::says::*;
-use crate::scene::{Out, POLICY, Plan, Scene};
+use crate::scene::{Out, POLICY, Plan, Scene, TOKEN};
 
 /// Asserts one sentence and one hint.
 #[track_caller]
@@ -393,4 +393,33 @@ fn an_answer_that_cannot_be_written_is_no_success() {
         let said = String::from_utf8_lossy(&out.stderr);
         assert!(out.status.code() == Some(1) && said.contains("the answer could not be written: "), "{args:?}: {said}");
     }
+}
+
+#[test]
+fn a_token_that_may_not_post_is_found_before_the_editor_starts() {
+    let fine = |may: &str| {
+        json!({ "token": TOKEN, "kind": "fine_grained", "permissions": {
+        "pull_requests": may, "contents": "write", "issues": "read", "checks": "read", "statuses": "read", "metadata": "read" } })
+    };
+    let classic = json!({ "token": TOKEN, "kind": "classic", "permissions": {
+        "pull_requests": "read", "contents": "read", "issues": "read", "checks": "read", "statuses": "read" } });
+    for (token, words) in [(fine("read"), "pull_requests=write"), (classic, "no scope but read:org")] {
+        let scene = Scene::new(|plan| {
+            plan.script = rabbit_reviews(&[p2()]);
+            plan.editor = json!({ "findings": [fixes()] });
+            plan.tokens = json!([token]);
+        });
+        scene.run(&["run", "--dry-run"]).ends(10, &["would start no editor", words]);
+        scene.run(&["run", "--wait", "20s"]).ends(21, &["permission: ", words]);
+        assert_eq!((scene.editor_rounds(), scene.writes().len()), (0, 0), "{words}");
+        assert_eq!(scene.statuses().values().next().map(String::as_str), Some("P2 open"));
+    }
+    // Where nothing is said against it, the editor starts.
+    let scene = Scene::new(|plan| {
+        plan.script = rabbit_reviews(&[p2()]);
+        plan.editor = json!({ "findings": [fixes()] });
+        plan.tokens = json!([fine("write")]);
+    });
+    scene.run(&["run", "--wait", "20s"]);
+    assert!(scene.editor_rounds() > 0);
 }

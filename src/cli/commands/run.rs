@@ -124,6 +124,8 @@ fn dry_run(cx: &Context, desk: &Desk) -> Result<u8, Failure> {
     let planned = consent::planned(&summary, &survey.obs.pr.body);
     let exit = crate::review::gate::status_code(&summary, &survey.reviewers);
     let refused = may_run(desk).err().map(|why| format!("a run would not start: {} ({})", why.message, why.hint));
+    let barred = survey.obs.barred(&desk.settings.policy);
+    let refused = refused.or_else(|| barred.map(|(why, mend)| format!("a run would start no editor: {why} ({mend})")));
     if cx.global.json {
         let more = view_of(desk, &summary, view::status(desk, &summary, &survey, None), None, &step);
         let mut more = RunView { planned, plans, ..more };

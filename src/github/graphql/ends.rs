@@ -40,6 +40,9 @@ impl End<'_> {
         variables[self.from] = json!(self.cursor.after.as_deref());
         let data: InRepository<Threads> = self.api.graph(self.operation, Kind::Read, &variables)?;
         let threads = data.repository.and_then(|r| r.pull_request).ok_or_else(|| not_there(&request))?;
+        if let Some(may) = threads.viewer_can_update {
+            self.api.client.hear_may_describe(may);
+        }
         let page = threads.review_threads.ok_or_else(|| partial(&request))?;
         let nodes: Option<Vec<WireThread>> = page.nodes.into_iter().collect();
         let more = self.cursor.advance(page.page_info, &request)?;

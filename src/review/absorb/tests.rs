@@ -5,7 +5,7 @@ use super::super::comment::{AccountKind, Anchor, Association, Author, ReviewStat
 use super::super::decision::Verb;
 use super::super::moves::tests::{entry, sha, summary};
 use super::super::note::{Classified, Closed, Kind, ReplyVerdict, Signal};
-use super::super::observation::{BranchRules, Mergeable, Permission, PrState, PullRequest, Reading};
+use super::super::observation::{Barred, BranchRules, Mergeable, Permission, PrState, PullRequest, Reading};
 use super::super::policy::ReviewerPolicy;
 use super::super::summary::{Pending, Regrade};
 use super::view::carrier;
@@ -97,6 +97,7 @@ impl Scene {
             rules: Reading::Known(BranchRules::default()),
             recent_bots: Reading::Known(BTreeSet::new()),
             head_since: None,
+            barred: Barred::default(),
         };
         let (located, ours) = (BTreeMap::new(), BTreeSet::new());
         Self { obs, notes: Vec::new(), located, policy: Policy::default(), ours }

@@ -10,7 +10,9 @@ use super::{CheckSignals, Proofs, ReactionSignal, ReviewerData, ReviewerFacts, j
 use crate::review::comment::{AccountKind, Anchor, Association, Author, Channel, Comment, ReviewState, Side};
 use crate::review::ids::{FindingId, Login, PrNumber, PrRef, RepoSlug, Sha};
 use crate::review::note::{Classified, Found, Kind, Note, ReplyVerdict, Signal};
-use crate::review::observation::{BranchRules, Mergeable, Observation, Permission, PrState, PullRequest, Reading};
+use crate::review::observation::{
+    Barred, BranchRules, Mergeable, Observation, Permission, PrState, PullRequest, Reading,
+};
 use crate::review::policy::Policy;
 use crate::review::severity::{DecidedBy, Severity};
 use crate::review::status::Status;
@@ -339,6 +341,7 @@ fn observation(at_pr: PrRef) -> Observation {
         rules: Reading::Known(BranchRules::default()),
         recent_bots: Reading::Known(BTreeSet::new()),
         head_since: Some(at(0)),
+        barred: Barred::default(),
     }
 }
 

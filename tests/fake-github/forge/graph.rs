@@ -381,6 +381,7 @@ impl Graph<'_> {
                 "MERGEABLE"
             }),
             "reviewDecision" => leaf(Value::Null),
+            "viewerCanUpdate" => leaf(self.may_update(at)),
             "reviewThreads" => {
                 // A thread outlives its top comment as long as an answer stands.
                 let mut seen = std::collections::HashSet::new();
@@ -410,6 +411,14 @@ impl Graph<'_> {
             }),
             _ => Err(None),
         }
+    }
+
+    /// Returns whether the caller may change title and description.
+    fn may_update(&self, at: At) -> bool {
+        let repo = &self.st.repos[at.repo];
+        let role = matches!(self.st.access(repo, &self.me.login), "write" | "maintain" | "admin");
+        let author = repo.pull(at.pull).is_some_and(|p| p.author.eq_ignore_ascii_case(&self.me.login));
+        (role || author || self.me.kind == "installation") && self.me.may("pull_requests", "write")
     }
 
     /// Returns whether the caller may resolve threads there.

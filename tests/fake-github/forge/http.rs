@@ -255,13 +255,16 @@ fn answer(shared: &Shared, req: &Req, struck: &[What], prefix: &str) -> Reply {
     }
     let caller = authenticate(st, req);
     let login = caller.as_ref().ok().map(|c| c.login.clone());
-    let classic = caller.as_ref().is_ok_and(|c| c.kind == "classic");
+    let scopes = caller.as_ref().ok().filter(|c| c.kind == "classic").map(|c| match c.may("pull_requests", "write") {
+        true => "read:org, repo",
+        false => "read:org",
+    });
     let mut reply = match struck.iter().find_map(|what| faults::before(st, req, what)) {
         Some(reply) => reply,
         None => true_answer(st, req, caller, struck, prefix),
     };
-    if classic {
-        reply.set("x-oauth-scopes", "read:org, repo");
+    if let Some(scopes) = scopes {
+        reply.set("x-oauth-scopes", scopes);
     }
     let true_body = reply.body.clone();
     for what in struck {

@@ -28,7 +28,7 @@ const TYPES: &[(&str, &str)] = &[
     (
         "PullRequest",
         "id fullDatabaseId number title body state isDraft merged headRefOid headRefName baseRefName baseRefOid url createdAt \
-         updatedAt mergeable reviewDecision author:Actor reviewThreads:[PullRequestReviewThread] reviews:[PullRequestReview] \
+         updatedAt mergeable reviewDecision viewerCanUpdate author:Actor reviewThreads:[PullRequestReviewThread] reviews:[PullRequestReview] \
          latestReviews:[PullRequestReview] comments:[IssueComment] reactions:[Reaction] closingIssuesReferences:[Issue] \
          commits:[PullRequestCommit] statusCheckRollup:StatusCheckRollup",
     ),

@@ -15,7 +15,7 @@ use pushback::review::comment::{Comment, Thread};
 use pushback::review::followup::PlanView;
 use pushback::review::ids::{FindingId, PrNumber, PrRef, Sha};
 use pushback::review::observation::{
-    BranchRules, Check, CheckState, Mergeable, Observation, Permission, PrState, PullRequest, Reading,
+    Barred, BranchRules, Check, CheckState, Mergeable, Observation, Permission, PrState, PullRequest, Reading,
 };
 use pushback::review::severity::Severity;
 use pushback::review::summary::{Summary, VerifyState};
@@ -95,6 +95,7 @@ pub(crate) fn observation(world: &World) -> Observation {
         rules: Reading::Known(BranchRules::default()),
         recent_bots: Reading::Known(world.bots.iter().map(|name| pushback::review::ids::Login::new(name)).collect()),
         head_since: None,
+        barred: Barred::default(),
     }
 }
 
