@@ -399,6 +399,8 @@ pub struct VerifyReport {
     pub tests: Option<u64>,
     /// Skipped tests counted.
     pub skipped: Option<u64>,
+    /// A program that a command needs is not installed: no change of the code helps.
+    pub absent: bool,
 }
 
 /// The verifier.

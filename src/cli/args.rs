@@ -11,7 +11,6 @@ use clap::{Args, CommandFactory, Parser, Subcommand};
     name = "pushback",
     version,
     max_term_width = 100,
-    disable_help_subcommand = true,
     after_help = EXIT_CODES,
     after_long_help = concat!("Examples:\n",
         "  pushback status                 what is open, who has reviewed, what the gate says\n",
@@ -58,7 +57,7 @@ pub fn command() -> clap::Command {
 
 /// Returns the command line for completions: without what only hooks call, for clap_complete offers hidden commands too.
 pub fn completed() -> clap::Command {
-    command().mut_subcommand("hook", |hook| {
+    command().disable_help_subcommand(true).mut_subcommand("hook", |hook| {
         let shown = hook.get_subcommands().filter(|sub| !sub.is_hide_set()).cloned();
         let bare = clap::Command::new("hook").args(hook.get_arguments().cloned()).subcommands(shown);
         bare.about(hook.get_about().cloned().unwrap_or_default())
@@ -141,6 +140,7 @@ pub enum Command {
     /// Says which rule gave a finding its severity, and on which text.
     Explain(IdArgs),
     /// The post-push hook, and answers to a coding agent's hooks.
+    #[command(disable_help_subcommand = true)]
     Hook(HookArgs),
     /// Classifies review comments from stdin, offline.
     Classify,
@@ -157,13 +157,18 @@ pub enum Command {
     #[command(after_help = "Example: pushback trust --dry-run")]
     Trust(TrustArgs),
     /// Shows the configuration in force.
+    #[command(disable_help_subcommand = true)]
     Config(ConfigArgs),
     /// Prints a completion script.
+    #[command(after_help = "bash:  pushback completions bash > ~/.local/share/bash-completion/completions/pushback\n\
+                             zsh:   pushback completions zsh > \"${fpath[1]}/_pushback\"\n\
+                             fish:  pushback completions fish > ~/.config/fish/completions/pushback.fish")]
     Completions {
         /// Shell.
         shell: clap_complete::Shell,
     },
     /// Prints the man page.
+    #[command(after_help = "Example: pushback man > ~/.local/share/man/man1/pushback.1")]
     Man,
 }
 

@@ -12,6 +12,7 @@ use crate::report::clean::one_line;
 use crate::report::json::UsedView;
 use crate::review::classify;
 use crate::review::severity::Severity;
+use crate::review::words;
 
 /// The most that is read.
 const LIMIT: u64 = 1 << 30;
@@ -69,8 +70,8 @@ pub(super) fn status(cx: &Context, file: &Utf8Path) -> Result<u8, Failure> {
         ));
     }
     text.push_str(&format!(
-        "{p1} P1 and {p2} P2 in {} comment(s); threads and later commits are not known here: gate unknown\n",
-        comments.len()
+        "{p1} P1 and {p2} P2 in {}; threads and later commits are not known here: gate unknown\n",
+        words::count(comments.len(), "comment")
     ));
     output::shown(&text);
     Ok(exit)

@@ -10,6 +10,7 @@ use serde::Serialize;
 use super::failure::{Failure, Kind};
 use crate::report::clean::clean;
 use crate::report::json::{Envelope, ErrorView, Nothing, SCHEMA_VERSION};
+use crate::report::paint::paint;
 use crate::report::table;
 
 /// Prints the answer as it is.
@@ -40,7 +41,7 @@ pub(crate) fn exit(exit: u8) -> u8 {
 
 /// Prints text that holds words from outside.
 pub(crate) fn shown(text: &str) {
-    stdout(&clean(text));
+    stdout(&paint(&clean(text)));
 }
 
 /// Prints what a person has to see before the answer: on stderr where stdout is for a program.

@@ -14,9 +14,11 @@ const BEGIN: &str = "<!-- pushback:agents -->";
 const END: &str = "<!-- pushback:agents:end -->";
 
 const HEAD: &str = "\
-# How review feedback is settled here. `pushback config show --origin` prints every value and where it comes from.
-# All of it is in force once it is on the default branch. In a worktree only [agent], [spec], [verify] and [hook] of this
-# file apply, and only while it is exactly what `pushback init` or `pushback trust` was shown.
+# How review feedback is settled here. `pushback config show --origin` prints
+# every value and where it comes from. All of it is in force once it is on the
+# default branch. In a worktree only [agent], [spec], [verify] and [hook] apply,
+# and only while the file is exactly what `pushback init` or `pushback trust`
+# was shown.
 ";
 
 /// What the file is made from.
@@ -82,13 +84,13 @@ fn quoted(text: &str) -> String {
 }
 
 fn verify(facts: &Facts<'_>) -> String {
-    let mut text = "# Shell lines that must succeed, run in the worktree after every commit of a round.\n".to_owned();
+    let mut text = "# Shell lines that must succeed, run here after every commit of a round.\n".to_owned();
     match facts.tests {
         [] => text.push_str(
             "# No test command was found. `none = true` says that there is nothing to run.\n# commands = [\"make test\"]\n",
         ),
         [first, others @ ..] => {
-            text.push_str(&format!("commands = [{}]  # told from {}\n", quoted(&first.command), first.because));
+            text.push_str(&format!("# Told from {}:\ncommands = [{}]\n", first.because, quoted(&first.command)));
             for other in others {
                 text.push_str(&format!("# also possible, told from {}: {}\n", other.because, quoted(&other.command)));
             }
@@ -106,14 +108,18 @@ fn agent() -> String {
 
 fn reviewers(facts: &Facts<'_>) -> String {
     match facts.reviewers {
-        None => "# Which review bots are at work here could not be told yet. Unset, each one that shows a sign is awaited.\n\
+        None => "# Which review bots are at work here could not be told yet. Unset, each one\n\
+                 # that shows a sign is awaited.\n\
                  # required = [\"codex\"]\n# none = true\n"
             .to_owned(),
-        Some([]) => "# No review bot was seen on the last pull requests. Take this out once there is one.\nnone = true\n".to_owned(),
+        Some([]) => {
+            "# No review bot was seen on the last pull requests. Take this out once there is\n# one.\nnone = true\n"
+                .to_owned()
+        }
         Some(seen) => {
             let list: Vec<String> = seen.iter().map(|name| quoted(name)).collect();
             format!(
-                "# Seen on the last pull requests. Unset, each bot that shows a sign is awaited; named, exactly these are.\n\
+                "# Seen on the last pull requests. Unset, each bot that shows a sign is awaited;\n# named, exactly these are.\n\
                  # required = [{}]\n",
                 list.join(", ")
             )
@@ -171,6 +177,7 @@ mod tests {
                 let none = reviewers.is_some_and(<[String]>::is_empty).to_string();
                 assert_eq!(value(&text, "reviewers.none"), Some(none), "{text}");
                 assert_eq!(config(Some(&text), &facts).expect("the same"), text);
+                assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
                 // Every line that is commented out is a good one too.
                 let out: String = text
                     .lines()

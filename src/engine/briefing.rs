@@ -124,7 +124,7 @@ pub(super) fn lookups(
 
 fn removed_lines(hunk: &str) -> String {
     let removed: Vec<&str> = hunk.lines().filter(|line| line.starts_with('-')).collect();
-    format!("removed line(s):\n{}\n", removed.join("\n"))
+    format!("removed here:\n{}\n", removed.join("\n"))
 }
 
 fn code_at(tree: &dyn crate::ports::Worktree, head: &Sha, entry: &Entry) -> Result<String, EngineError> {

@@ -16,6 +16,7 @@ use crate::review::ids::{FindingId, RepoPath, Sha};
 use crate::review::judge;
 use crate::review::picture::Picture;
 use crate::review::summary::{RoundOutcome, RoundRecord, StopReason, Summary, Touched};
+use crate::review::words;
 
 /// What the editor is asked.
 pub(super) struct Ask<'a> {
@@ -443,7 +444,8 @@ fn commit(
     round.tree = tree;
     round.touched = touched;
     if changed {
-        ports.say(format!("committed {} ({} file(s))", head.short(), ports.tree.diff(&ran.before.head, &head)?.len()));
+        let files = ports.tree.diff(&ran.before.head, &head)?.len();
+        ports.say(format!("committed {} ({})", head.short(), words::count(files, "file")));
         round.head_after = Some(head);
         round.outcome = RoundOutcome::Committed;
     } else {

@@ -7,6 +7,7 @@ use crate::review::decision::Verb;
 use crate::review::disarm;
 use crate::review::ids::FindingId;
 use crate::review::summary::{Entry, Summary};
+use crate::review::words;
 
 /// Names a finding in a commit's message. The forge acts upon messages: it closes issues and tells people, so that a
 /// reviewer's words are posted words here too.
@@ -14,16 +15,18 @@ pub(super) fn item(entry: &Entry) -> String {
     format!("- {} {}: {}", entry.finding.id, entry.finding.severity, disarm::one_line(&entry.finding.title))
 }
 
-/// Writes the message of the round that is under way.
+/// Writes the message of the round that is under way: about what the change claims to fix, else about what was asked.
 pub(super) fn of_round(summary: &Summary, round: u32, sent: &[FindingId], tests: bool) -> String {
-    let titles: Vec<String> = sent.iter().filter_map(|id| summary.comments.get(id)).map(item).collect();
-    let subject = match (titles.len(), tests) {
-        (0, _) => "Mend the spec tests".to_owned(),
-        (1, false) => "Address one review finding".to_owned(),
-        (n, false) => format!("Address {n} review findings"),
-        (n, true) => format!("Mend the spec tests and address {n} review finding(s)"),
+    let claimed = claimed(summary, sent);
+    let (verb, about) = if claimed.is_empty() { ("Work on", sent) } else { ("Address", claimed.as_slice()) };
+    let titles: Vec<String> = about.iter().filter_map(|id| summary.comments.get(id)).map(item).collect();
+    let findings = words::count(titles.len(), "review finding");
+    let subject = match (titles.is_empty(), tests) {
+        (true, _) => "Mend the spec tests".to_owned(),
+        (false, false) => format!("{verb} {findings}"),
+        (false, true) => format!("Mend the spec tests and {} {findings}", verb.to_lowercase()),
     };
-    let ids: Vec<String> = claimed(summary, sent).iter().map(ToString::to_string).collect();
+    let ids: Vec<String> = claimed.iter().map(ToString::to_string).collect();
     let trailer = match (ids.is_empty(), tests) {
         (false, _) => ids.join(", "),
         (true, true) => "tests".to_owned(),
@@ -74,7 +77,7 @@ mod tests {
 
     #[test]
     fn r13_a_commit_claims_only_what_the_editor_says_it_fixed() {
-        let check = |answers: &[(&str, Verb)], tests: bool, trailer: &str| {
+        let check = |answers: &[(&str, Verb)], tests: bool, subject: &str, list: &str, trailer: &str| {
             let ids: Vec<FindingId> = ["c1", "c2"].iter().map(|id| id.parse().expect("an id")).collect();
             let entries = ["c1", "c2"].map(|id| sample::entry(id, Severity::P2)).to_vec();
             let mut summary = sample::summary(entries);
@@ -91,13 +94,17 @@ mod tests {
                 .collect();
             summary.rounds.push(round);
             let message = of_round(&summary, 1, &ids, tests);
-            assert!(message.contains("- c1 P2: ") && message.contains("- c2 P2: "), "{message}");
+            let listed: Vec<&str> =
+                ["c1", "c2"].into_iter().filter(|id| message.contains(&format!("- {id} P2: "))).collect();
+            assert_eq!((message.lines().next(), listed.join(", ").as_str()), (Some(subject), list), "{message}");
             assert!(message.ends_with(&format!("\nPushback-Findings: {trailer}\n")), "{message}");
             assert_eq!(answered(&message).is_empty(), !trailer.contains('c'), "{message}");
         };
-        check(&[("c1", Verb::Fix), ("c2", Verb::Stale)], false, "c1, c2");
-        check(&[("c1", Verb::Fix), ("c2", Verb::Defer)], false, "c1");
-        check(&[("c1", Verb::Argue)], true, "tests");
-        check(&[], false, "none");
+        let both = "c1, c2";
+        check(&[("c1", Verb::Fix), ("c2", Verb::Stale)], false, "Address 2 review findings", both, both);
+        check(&[("c1", Verb::Fix), ("c2", Verb::Defer)], false, "Address 1 review finding", "c1", "c1");
+        check(&[("c1", Verb::Fix)], true, "Mend the spec tests and address 1 review finding", "c1", "c1");
+        check(&[("c1", Verb::Argue)], true, "Mend the spec tests and work on 2 review findings", both, "tests");
+        check(&[], false, "Work on 2 review findings", both, "none");
     }
 }

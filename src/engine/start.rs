@@ -101,7 +101,10 @@ fn clean(facts: &LocalFacts, setup: &Setup<'_>) -> Result<(), EngineError> {
         return Err(EngineError::usage("changes are staged", "commit or unstage them first"));
     }
     if let Some(first) = facts.modified.first() {
-        let why = format!("{} tracked file(s) are modified, for example {first}", facts.modified.len());
+        let why = match facts.modified.len() {
+            1 => format!("{first} is modified"),
+            n => format!("{n} tracked files are modified, for example {first}"),
+        };
         return Err(EngineError::usage(why, "commit them or `git stash` first"));
     }
     Ok(())

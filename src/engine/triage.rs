@@ -3,7 +3,8 @@
 
 mod shown;
 
-use shown::{exact, head, tried, whole};
+use crate::review::tried::tried;
+use shown::{exact, head, whole};
 
 use super::resolve::{self, By, Said, Stopped, Took};
 use super::survey::{Survey, places_now};
@@ -59,6 +60,15 @@ enum Turn {
     Leave,
 }
 
+/// What a sitting is held with.
+#[derive(Debug, Clone, Default)]
+pub struct Terms {
+    /// Everything is shown, nothing is written.
+    pub dry: bool,
+    /// Why the editor cannot be started on anything, where it cannot.
+    pub no_fix: Option<String>,
+}
+
 /// Lets a person decide.
 pub fn triage(
     ports: &Ports<'_>,
@@ -67,12 +77,14 @@ pub fn triage(
     held: &Held,
     summary: &mut Summary,
     survey: Survey,
-    dry: bool,
+    terms: Terms,
 ) -> Result<TriageEnd, EngineError> {
-    let rights = Rights::of(&survey.obs, setup.policy, ports.agent.is_some());
+    let Terms { dry, no_fix } = terms;
+    let rights = Rights::of(&survey.obs, setup.policy, no_fix.is_none());
     let desk = Desk { ports, setup, ask, held, rights, dry };
     let void = triage::outcome(summary, &summary.drafts, rights).void;
-    let mut notes = Vec::new();
+    let mut notes: Vec<String> =
+        no_fix.map(|why| format!("`{}` is not offered: {why}", Kind::Fix.word())).into_iter().collect();
     for (id, why) in void {
         summary.drafts.remove(&id);
         notes.push(format!("{id}: {why}"));
@@ -155,6 +167,8 @@ impl Desk<'_> {
         at: (usize, usize),
     ) -> Result<Turn, EngineError> {
         let mut note = String::new();
+        // What was written and does not stand yet: it is there to be mended, not to be written again.
+        let mut refused: Option<Choice> = None;
         loop {
             let Some(entry) = summary.comments.get(&id) else { return Ok(Turn::On) };
             let around = briefing::around(self.ports.tree, survey, entry, &survey.obs.pr.head)?;
@@ -194,23 +208,25 @@ impl Desk<'_> {
                     }
                 }
                 'e' => {
-                    let Some(draft) = draft.cloned() else { continue };
+                    let Some(draft) = refused.clone().or(draft.cloned()) else { continue };
                     let Some(text) = self.ask.edit(draft.text()) else { return Ok(Turn::Leave) };
-                    match self.keep(summary, survey, id, with_text(draft, text))? {
-                        None => {}
-                        Some(why) => note = why,
+                    let choice = with_text(draft, text);
+                    match self.keep(summary, survey, id, choice.clone())? {
+                        None => refused = None,
+                        Some(why) => (note, refused) = (why, Some(choice)),
                     }
                 }
                 key => {
                     let Some(kind) = Kind::ALL.into_iter().find(|kind| kind.key() == key) else { continue };
-                    let choice = match self.choice(entry, draft, kind) {
+                    let begun = refused.as_ref().filter(|choice| choice.kind() == kind).or(draft);
+                    let choice = match self.choice(entry, begun, kind) {
                         Ok(choice) => choice,
                         Err(Instead::Back) => continue,
                         Err(Instead::Leave) => return Ok(Turn::Leave),
                     };
-                    match self.keep(summary, survey, id, choice)? {
+                    match self.keep(summary, survey, id, choice.clone())? {
                         None => return Ok(Turn::On),
-                        Some(why) => note = why,
+                        Some(why) => (note, refused) = (why, Some(choice)),
                     }
                 }
             }

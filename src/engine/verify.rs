@@ -35,8 +35,14 @@ pub(super) fn verify(
     let facts = ports.tree.facts()?;
     if let Some(path) = facts.modified.iter().find(|path| !left.contains(path)) {
         let why = format!("the worktree differs from {}: {path} was changed and is not committed", head.short());
-        let report =
-            VerifyReport { state: VerifyState::CouldNotRun, why, log: String::new(), tests: None, skipped: None };
+        let report = VerifyReport {
+            state: VerifyState::CouldNotRun,
+            why,
+            log: String::new(),
+            tests: None,
+            skipped: None,
+            absent: false,
+        };
         ports.say(words(&report, false, None));
         record(setup, summary, head, report, (false, None));
         return Ok(());
@@ -126,5 +132,6 @@ fn record(
         tests: report.tests,
         skipped: report.skipped,
         commands: commands(setup),
+        absent: report.absent,
     });
 }

@@ -32,13 +32,22 @@ impl Live {
         self.terminal
     }
 
+    /// Tells whether a message is shown whole.
+    pub fn fits(&self, text: &str) -> bool {
+        text.chars().count() <= room()
+    }
+
     /// Shows a message, cut to the terminal's width.
     pub fn show(&self, text: &str) {
-        let columns = usize::from(Term::stderr().size().1);
-        let text = one_line(text, columns.saturating_sub(BESIDE).max(20));
+        self.show_since(text, Duration::ZERO);
+    }
+
+    /// Shows a message about something that has lasted for a while already.
+    pub fn show_since(&self, text: &str, lasted: Duration) {
+        let text = one_line(text, room());
         let mut bar = held(&self.bar);
         let bar = bar.get_or_insert_with(|| {
-            let bar = ProgressBar::new_spinner();
+            let bar = ProgressBar::new_spinner().with_elapsed(lasted);
             // A message that is wider than it has characters is cut by the bar.
             if let Ok(style) = ProgressStyle::with_template("{spinner} {elapsed} {wide_msg}") {
                 bar.set_style(style);
@@ -67,6 +76,11 @@ impl Live {
             bar.finish_and_clear();
         }
     }
+}
+
+/// Returns how many columns a message has.
+fn room() -> usize {
+    usize::from(Term::stderr().size().1).saturating_sub(BESIDE).max(20)
 }
 
 /// Prints a line with the time, for logs.

@@ -3,6 +3,7 @@
 pub mod clean;
 pub mod json;
 pub mod live;
+pub mod paint;
 pub mod printer;
 pub mod prompter;
 pub mod table;

@@ -2,7 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anstyle::{AnsiColor, Style};
 use jiff::Timestamp;
@@ -29,9 +29,13 @@ pub struct Printer {
     verbosity: Verbosity,
     terminal: bool,
     live: Arc<Live>,
-    last: RefCell<String>,
+    /// What was last told of the head, and of what is waited for: the same words twice tell nothing.
+    head: RefCell<String>,
+    reason: RefCell<String>,
     /// Time into the editor's run at which it was last told of.
     told: Cell<Option<Duration>>,
+    /// Since when it is waited, with nothing but looks between.
+    waiting: Cell<Option<Instant>>,
 }
 
 /// Time between two plain lines about one editor run.
@@ -50,12 +54,21 @@ impl Printer {
     /// Makes a printer for stderr.
     pub fn new(verbosity: Verbosity) -> Self {
         let live = Arc::new(Live::new(verbosity == Verbosity::Quiet));
-        Self { verbosity, terminal: live.terminal(), live, last: RefCell::default(), told: Cell::new(None) }
+        Self {
+            verbosity,
+            terminal: live.terminal(),
+            live,
+            head: RefCell::default(),
+            reason: RefCell::default(),
+            told: Cell::new(None),
+            waiting: Cell::new(None),
+        }
     }
 
     fn line(&self, style: Style, text: &str) {
         // What was live is over once something is told for good.
         self.rest();
+        self.waiting.set(None);
         if self.terminal {
             let text = table::wrapped(&clean(text), table::columns(std::io::stderr()));
             live::write_line(&format!("{style}{text}{style:#}"));
@@ -99,7 +112,7 @@ impl Reporter for Printer {
             Event::Observed { head, p1, p2 } => {
                 self.rest();
                 let text = format!("head {}: {p1} P1 and {p2} P2 open", head.short());
-                if self.last.replace(text.clone()) != text {
+                if self.head.replace(text.clone()) != text {
                     self.line(strong, &text);
                 }
             }
@@ -125,9 +138,15 @@ impl Reporter for Printer {
             Event::Waiting { what, until } => {
                 let text = format!("waiting: {what}{}", at(until));
                 if self.terminal {
-                    // The end first: what is waited for may be cut.
-                    self.live.show(&format!("waiting{}: {what}", at(until)));
-                } else if self.last.replace(text.clone()) != text {
+                    // The end first: what is waited for may be cut, and is then told whole once.
+                    let live = format!("waiting{}: {what}", at(until));
+                    if self.reason.replace(what.clone()) != what && !self.live.fits(&live) {
+                        self.line(plain, &format!("  waiting: {what}"));
+                    }
+                    let since = self.waiting.get().unwrap_or_else(Instant::now);
+                    self.waiting.set(Some(since));
+                    self.live.show_since(&live, since.elapsed());
+                } else if self.reason.replace(text.clone()) != text {
                     self.line(plain, &format!("  {text}"));
                 }
             }

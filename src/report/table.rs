@@ -11,6 +11,7 @@ use rustix::termios::tcgetwinsize;
 use super::clean::one_line;
 use crate::review::summary::{Finding, Summary};
 use crate::review::verdict::{Gate, ReviewersVerdict, Verdict};
+use crate::review::words::count;
 
 /// From so many columns on a finding has one line.
 const WIDE: u16 = 110;
@@ -193,7 +194,7 @@ pub fn verdict(verdict: Verdict) -> &'static str {
 /// Says what the editor has cost so far.
 pub fn spent(summary: &Summary) -> String {
     let (rounds, used) = (summary.rounds.len(), &summary.used);
-    let mut text = format!("{rounds} round(s) on this pull request, editor {} s", used.agent_seconds);
+    let mut text = format!("{} on this pull request, editor {} s", count(rounds, "round"), used.agent_seconds);
     if used.tokens > 0 {
         text.push_str(&format!(", {} tokens", used.tokens));
     }

@@ -46,6 +46,7 @@ pub mod step;
 pub mod summary;
 pub mod threads;
 pub mod triage;
+pub mod tried;
 pub mod trust;
 pub mod verdict;
 pub mod words;

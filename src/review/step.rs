@@ -145,6 +145,7 @@ pub fn next_step(at: &Situation<'_>) -> Step {
         .or_else(|| moved_on(at))
         .or_else(|| owed_post(at))
         .or_else(|| unknown_tests(at))
+        .or_else(|| nothing_to_test_with(at))
         .or_else(|| work_or_plan(at))
         .or_else(|| only_a_person(at))
         .or_else(|| red_tests(at))
@@ -274,6 +275,13 @@ fn unknown_tests(at: &Situation<'_>) -> Option<Step> {
     (at.policy.has_verify && !known).then_some(Step::Verify)
 }
 
+/// A program that the tests need is not installed: what the editor changes could not be proved, and not be pushed.
+fn nothing_to_test_with(at: &Situation<'_>) -> Option<Step> {
+    let record = tests_at(at.summary, at.local).filter(|record| record.absent && at.local == at.head)?;
+    let why = format!("the tests could not be run: {}", record.why);
+    Some(stop(StopReason::TestsRed, why, "install it, or mend `verify.commands`; no editor was started"))
+}
+
 /// Returns the findings the editor has to be given now.
 pub fn editor_work(summary: &Summary) -> Vec<&Entry> {
     summary.workable().collect()
@@ -328,6 +336,14 @@ pub fn rounds_used(summary: &Summary) -> u32 {
     // A round that was cut off by a kill stands in `used`, one that was stopped by a signal was given back there.
     let here = u32::try_from(summary.rounds.iter().filter(counts).count()).unwrap_or(u32::MAX);
     here.max(summary.used.rounds)
+}
+
+/// Returns how many rounds more have to be allowed before the editor is started again; `None` where a run may start it.
+pub fn more_needed(summary: &Summary, limits: &super::policy::Limits) -> Option<u32> {
+    if no_progress(summary).is_some() {
+        return Some(1);
+    }
+    (rounds_used(summary) >= limits.rounds).then_some(2)
 }
 
 fn bounds(at: &Situation<'_>) -> Option<Step> {
@@ -419,7 +435,11 @@ fn only_a_person(at: &Situation<'_>) -> Option<Step> {
         return Some(stop(
             StopReason::NeedsPerson,
             format!("{}: {}", ids.join(", "), first.finding.why),
-            "decide with `pushback triage`, or answer in the thread with `/pushback accept`, `/pushback regrade P3 <reason>` or `/pushback retry`, or mend it yourself and push",
+            format!(
+                "decide with `pushback triage`, or in the thread with `/pushback accept`, `/pushback regrade P3 <reason>` or \
+                 `/pushback retry`; or mend it yourself, push, and claim it: `pushback resolve {} fix --commit HEAD`",
+                first.finding.id
+            ),
         ));
     }
     let stuck = at.summary.open_blocking().find(|entry| entry.pending.is_some())?;
@@ -441,11 +461,19 @@ fn only_a_person(at: &Situation<'_>) -> Option<Step> {
         }
         Some(Verb::Defer) if !at.policy.post.description => {
             let why = format!("{}: a follow-up counts only in the description too", stuck.finding.id);
-            return Some(stop(StopReason::NeedsPerson, why, "set `post.description = true`"));
+            return Some(stop(
+                StopReason::NeedsPerson,
+                why,
+                "set `post.description = true` on the default branch or in your own config",
+            ));
         }
         Some(Verb::Argue) if !at.policy.post.description => {
             let why = format!("{}: an argument counts only in the description too", stuck.finding.id);
-            return Some(stop(StopReason::NeedsPerson, why, "set `post.description = true`"));
+            return Some(stop(
+                StopReason::NeedsPerson,
+                why,
+                "set `post.description = true` on the default branch or in your own config",
+            ));
         }
         Some(Verb::Argue | Verb::Stale | Verb::Answer | Verb::Defer) | None => {}
     }

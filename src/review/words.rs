@@ -121,6 +121,11 @@ pub fn link(title: &str, url: &str) -> String {
     if web && url.len() <= 500 && url.chars().all(good) { format!("[{text}]({url})") } else { text }
 }
 
+/// Counts things: `1 file`, `2 files`.
+pub fn count(n: usize, thing: &str) -> String {
+    format!("{n} {thing}{}", if n == 1 { "" } else { "s" })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -23,13 +23,15 @@ pub(super) struct Ran {
     pub(super) output: String,
     pub(super) tests: Option<u64>,
     pub(super) skipped: Option<u64>,
+    /// The shell found no program of that name.
+    pub(super) absent: bool,
 }
 
 impl Ran {
     /// Returns a command that was not run.
     pub(super) fn could_not(line: &str, why: String) -> Self {
         let state = VerifyState::CouldNotRun;
-        Self { line: line.to_owned(), state, why, output: String::new(), tests: None, skipped: None }
+        Self { line: line.to_owned(), state, why, output: String::new(), tests: None, skipped: None, absent: false }
     }
 }
 
@@ -64,6 +66,7 @@ pub(super) fn judge(line: &str, ended: &Ended, output: &str, limit: Duration) ->
         output: output.to_owned(),
         tests: found.ran.filter(|_| whole),
         skipped: found.skipped.filter(|_| whole),
+        absent: state == VerifyState::CouldNotRun && ended.code == Some(127) && unknown_program(output),
     }
 }
 
@@ -108,6 +111,13 @@ fn missing(output: &str) -> Option<String> {
     let lines: Vec<&str> = output.lines().collect();
     let last = &lines[lines.len().saturating_sub(LAST)..];
     last.iter().find(|line| MISSING.is_match(line)).map(|line| one_line(line, 200))
+}
+
+/// Tells whether the shell ends with a name that it found nowhere on the PATH. A file of the repository is another matter.
+fn unknown_program(output: &str) -> bool {
+    let last = last(output);
+    let name = last.strip_suffix(": not found").or_else(|| last.strip_suffix(": command not found"));
+    name.and_then(|said| said.rsplit(": ").next()).is_some_and(|name| !name.contains('/'))
 }
 
 fn last(output: &str) -> String {

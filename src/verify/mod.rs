@@ -135,6 +135,7 @@ fn report(ran: &[Ran]) -> VerifyReport {
         log: log.join("\n\n"),
         tests: sum(|one| one.tests),
         skipped: sum(|one| one.skipped),
+        absent: state == VerifyState::CouldNotRun && ran.iter().any(|one| one.absent),
     }
 }
 

@@ -137,7 +137,7 @@ fn git_clock_configuration_and_editors() {
     has(&answer, "agent", Some(false), "claude", "reinstall");
     scene.write(".pushback.toml", "[verify]\ncommands = [\"true\"]\n");
     has(&scene.run(&["doctor", "--json"]).json(), "config", Some(false), "no verify command", "pushback trust");
-    scene.run(&["doctor"]).ends(2, &["NO  git", "→ install git 2.36", "thing(s) to mend"]);
+    scene.run(&["doctor"]).ends(2, &["NO  git", "→ install git 2.36", " to mend"]);
     std::fs::remove_file(scene.root.join("bin/claude")).expect("a file");
     has(&scene.run(&["doctor", "--json"]).json(), "editor", Some(true), "as configured", "");
 }

@@ -130,7 +130,7 @@ fn a_dry_run_lists_what_uninstall_removes_and_nothing_stays() {
     let lines = [
         format!("would remove {}", hooked.hooks().join("reference-transaction")),
         format!("would put back what was at {} before", hooked.hooks().join("pre-push")),
-        format!("would remove {home} (runs and their logs); 1 run(s) under way end"),
+        format!("would remove {home} (runs and their logs); ends 1 run under way"),
         "would remove 1 remembered push(es)".to_owned(),
     ];
     let out = hooked.run(&["hook", "uninstall", "--dry-run"]);

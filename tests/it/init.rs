@@ -63,7 +63,7 @@ fn a_fresh_clone_is_set_up_once() {
 #[test]
 fn r17_no_bot_on_recent_pull_requests_is_said_in_the_file() {
     let scene = fresh(|_| {});
-    scene.run(&["init", "--yes"]).ends(0, &["none on the last 1 pull request(s)"]);
+    scene.run(&["init", "--yes"]).ends(0, &["none on the last 1 pull request"]);
     assert!(config(&scene).expect("a file").contains("\nnone = true\n"));
     let blind = fresh(|_| {});
     let mut blind = blind;

@@ -258,7 +258,7 @@ fn fc_34_a_force_push_that_drops_our_commit_is_a_persons_business() {
     assert!(scene.forge.pull()["body"].to_string().contains("Fixed in"));
     for command in ["status", "gate"] {
         let told = scene.run(&[command]);
-        assert!(told.all().contains("in the description has 1 line(s) that hold no more"), "{}", told.all());
+        assert!(told.all().contains("in the description has 1 line out of date"), "{}", told.all());
     }
     scene.run(&RUN).ends(14, &["is no longer in the history of the branch"]);
     assert_eq!(scene.editor_rounds(), 1, "what a person took out is not put back");

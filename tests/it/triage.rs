@@ -191,7 +191,7 @@ fn leaving_at_any_question_loses_nothing_and_posts_nothing() {
     tty.sees("1 decided").sees("[argue]").sees("leave (").types("q");
     let code = tty.ends();
     assert_eq!(code, 11, "{}", plain(&tty.log));
-    assert!(plain(&tty.log).contains("1 decision(s) are kept"), "{}", plain(&tty.log));
+    assert!(plain(&tty.log).contains("kept: 1 decision;"), "{}", plain(&tty.log));
 }
 
 #[test]

@@ -85,6 +85,18 @@ fn every_command_runs_and_the_worst_counts() {
     assert!(report.why.starts_with("`echo oops; exit 3` failed (exit 3); `no-such-tool-7`"), "{}", report.why);
     assert!(report.log.starts_with("$ echo oops; exit 3\noops\n\n$ no-such-tool-7\n"), "{}", report.log);
     assert_eq!(verified(&["true", "exit 127"]).state, VerifyState::CouldNotRun);
+    // What only an installation helps, and what a change of the repository may.
+    for (lines, absent) in [
+        (&["no-such-tool-7 --all"][..], true),
+        (&["true", "cd / && no-such-tool-7"][..], true),
+        (&["false", "no-such-tool-7"][..], false),
+        (&["./no-such-script"][..], false),
+        (&["exit 127"][..], false),
+        (&["echo x: y: not found; exit 1"][..], false),
+        (&["true"][..], false),
+    ] {
+        assert_eq!(verified(lines).absent, absent, "{lines:?}");
+    }
     assert_eq!(verified(&["true", "true"]).state, VerifyState::Green);
     assert_eq!(verified(&[]).state, VerifyState::CouldNotRun);
 }

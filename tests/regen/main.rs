@@ -24,7 +24,7 @@ fn completions(shell: Shell) -> Result<String, String> {
 }
 
 fn help() -> String {
-    let mut whole = command().term_width(100);
+    let mut whole = command().term_width(100).disable_help_subcommand(true);
     let mut text = format!("$ pushback --help\n{}\n", whole.render_long_help());
     let names: Vec<String> =
         whole.get_subcommands().filter(|c| !c.is_hide_set()).map(|c| c.get_name().to_owned()).collect();

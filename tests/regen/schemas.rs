@@ -159,7 +159,7 @@ const FORMATS: &[(&str, &str, &[&str])] = &[
     (
         "show",
         "`pushback show ID --json`",
-        &[ENVELOPE, "finding:finding body:s hunk:s code:s thread:[said] history:[move]"],
+        &[ENVELOPE, "finding:finding body:s hunk:s code:s thread:[said] tried:[s] history:[move]"],
     ),
     ("explain", "`pushback explain ID --json`", &[ENVELOPE, "finding:finding explanation:[s]"]),
     ("config", "`pushback config show --json`", &[ENVELOPE, "config:{value}"]),

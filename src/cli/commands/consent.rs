@@ -48,7 +48,9 @@ pub(super) fn ask(cx: &Context, desk: &Desk, yes: bool, does: Does) -> Result<()
             Does::Post => "look at the same command with `--dry-run`",
         };
         if !std::io::stderr().is_terminal() || !std::io::stdin().is_terminal() {
-            let hint = format!("{try_first}, then pass `--yes` once or set `post.enabled = true`");
+            let hint = format!(
+                "{try_first}, then pass `--yes` once or set `post.enabled = true` on the default branch or in your own config"
+            );
             return Err(Failure::usage(format!("nobody has agreed yet that pushback may post in {slug}"), hint));
         }
         cx.printer.tell(Event::Line(words(desk, does)));

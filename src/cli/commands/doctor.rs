@@ -19,6 +19,7 @@ use crate::github::{Api, READS, RepositoryFacts, Right};
 use crate::process::bounded;
 use crate::report::json::{AgentView, CheckView, DoctorView, Envelope};
 use crate::report::table;
+use crate::review::words::count;
 
 /// The oldest git that does what is asked of it.
 const GIT: (u32, u32) = (2, 36);
@@ -85,7 +86,7 @@ pub(super) fn run(cx: &Context) -> Result<u8, Failure> {
             "\nnothing has to be mended; `run` needs an editor, the rest works\n".to_owned()
         }
         0 => "\nnothing has to be mended\n".to_owned(),
-        n => format!("\n{n} thing(s) to mend\n"),
+        n => format!("\n{} to mend\n", count(n, "thing")),
     });
     output::shown(&text);
     Ok(exit)
@@ -214,7 +215,7 @@ fn forge(place: &Place, api: &Arc<Api>, checks: &mut Vec<CheckView>) {
     checks.push(match look::rules(&Layers::default()).map(|rules| around::reviewers(api, slug, &rules)) {
         Ok(Ok(seen)) if seen.names.is_empty() => open(
             "reviewers",
-            format!("no review bot on the last {} pull request(s)", seen.pulls),
+            format!("no review bot on the last {}", count(seen.pulls, "pull request")),
             "where nobody reviews, `reviewers.none = true` on the default branch says so",
         ),
         Ok(Ok(seen)) => good("reviewers", seen.names.join(", ")),

@@ -143,6 +143,11 @@ fn told(cx: &Context, look: Look, published: Option<PublishedView>) -> u8 {
         let why = if it.why.is_empty() { String::new() } else { format!(" ({})", it.why) };
         text.push_str(&format!("{how}: {} {} on {}: {}{why}\n", it.context, it.state, it.sha, it.description));
     }
+    // Where the gate itself is all there is to call, the remedies say what helps.
+    let next = view::next(&desk, exit, &summary);
+    if next != "pushback gate" {
+        text.push_str(&format!("next: {next}\n"));
+    }
     output::shown(&text);
     exit
 }

@@ -16,6 +16,7 @@ use crate::process::bounded;
 use crate::report::json::{AgentView, Envelope, InitView, TestsView};
 use crate::report::table;
 use crate::review::observation::PrState;
+use crate::review::words::count;
 use crate::store;
 
 /// What was found around the worktree.
@@ -168,11 +169,12 @@ fn summary(found: &Found) -> String {
         },
     ));
     let editors: Vec<String> = found.editors.iter().map(named).collect();
-    rows.push(("editors", if editors.is_empty() { "none found".to_owned() } else { editors.join(", ") }));
+    let none = if found.configured.editor { "the configured one" } else { "none found" };
+    rows.push(("editors", if editors.is_empty() { none.to_owned() } else { editors.join(", ") }));
     let seen = match &found.seen {
         None => "not known".to_owned(),
-        Some(seen) if seen.names.is_empty() => format!("none on the last {} pull request(s)", seen.pulls),
-        Some(seen) => format!("{} (last {} pull request(s))", seen.names.join(", "), seen.pulls),
+        Some(seen) if seen.names.is_empty() => format!("none on the last {}", count(seen.pulls, "pull request")),
+        Some(seen) => format!("{} (last {})", seen.names.join(", "), count(seen.pulls, "pull request")),
     };
     rows.push(("reviewers", seen));
     let width = output::width();

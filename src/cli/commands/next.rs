@@ -26,6 +26,7 @@ use crate::review::next::{self, Action, Facts, GLANCE_VERSION, Glance, Local, Ne
 use crate::review::observation::PrState;
 use crate::review::status::Status;
 use crate::review::summary::{Entry, Summary};
+use crate::review::words::count;
 use crate::store::{self, FileStore};
 
 /// When to come back where nothing says it, in seconds.
@@ -288,8 +289,11 @@ fn text(
         let most = |text: &str| {
             let lines: Vec<&str> = text.lines().take(SHOWN_LINES).collect();
             let cut = text.lines().count().saturating_sub(SHOWN_LINES);
-            let rest =
-                if cut > 0 { format!("\n… {cut} more line(s): `pushback show {}`", shown.id) } else { String::new() };
+            let rest = if cut > 0 {
+                format!("\n… {} more: `pushback show {}`", count(cut, "line"), shown.id)
+            } else {
+                String::new()
+            };
             format!("{}{rest}", lines.join("\n"))
         };
         out.push_str(&show::section("What was said", &most(&below_title(&view.body, &shown.title))));

@@ -13,6 +13,7 @@ use crate::review::brief::ThreadLine;
 use crate::review::classify::{below_title, readable};
 use crate::review::gate;
 use crate::review::summary::{Entry, Finding, Move};
+use crate::review::tried::tried;
 
 #[derive(Serialize)]
 struct ShowView {
@@ -21,6 +22,7 @@ struct ShowView {
     hunk: String,
     code: String,
     thread: Vec<ThreadLine>,
+    tried: Vec<String>,
     history: Vec<Move>,
 }
 
@@ -35,6 +37,7 @@ pub(super) fn run(cx: &Context, args: &IdArgs) -> Result<u8, Failure> {
         hunk: around.hunk,
         code: around.code,
         thread: around.thread,
+        tried: tried(&summary, entry),
         history: entry.history.clone(),
     };
     if cx.global.json {
@@ -70,6 +73,7 @@ fn text(entry: &Entry, view: &ShowView, survey: &Survey) -> String {
     let thread: Vec<String> =
         view.thread.iter().map(|line| format!("{}: {}", line.author, readable(&line.text))).collect();
     out.push_str(&section("Thread", &thread.join("\n")));
+    out.push_str(&section("Tried", &view.tried.join("\n")));
     let history: Vec<String> = view
         .history
         .iter()

@@ -10,7 +10,7 @@ use crate::cli::{Context, look, output};
 use crate::engine::resolve::Stopped;
 use crate::engine::rounds::{self, RunRequest};
 use crate::engine::survey;
-use crate::engine::triage::{self, TriageEnd};
+use crate::engine::triage::{self, Terms, TriageEnd};
 use crate::engine::{Ports, Setup};
 use crate::ports::{Event, Held, Reporter, Store};
 use crate::report::prompter::Terminal;
@@ -18,6 +18,7 @@ use crate::report::table;
 use crate::review::gate;
 use crate::review::outbox;
 use crate::review::summary::Summary;
+use crate::review::words::count;
 
 /// Rounds that a person's choice allows the editor, whatever was used before.
 const ROUNDS: u32 = 2;
@@ -42,7 +43,11 @@ pub(super) fn run(cx: &Context) -> Result<u8, Failure> {
     desk.store.save(&held, &summary)?;
     let width = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok());
     let ask = Terminal::new(width, cx.signals.clone());
-    let end = triage::triage(&ports, &setup, &ask, &held, &mut summary, survey, cx.global.dry_run)?;
+    let no_fix = run::may_run(&desk).err().map(|why| format!("{}; {}", why.message, why.hint));
+    let no_editor = || "no editor is configured or installed (`pushback doctor`)".to_owned();
+    let no_fix = no_fix.or_else(|| agent.is_none().then(no_editor));
+    let terms = Terms { dry: cx.global.dry_run, no_fix };
+    let end = triage::triage(&ports, &setup, &ask, &held, &mut summary, survey, terms)?;
     drop(ask);
     finish(cx, &desk, &ports, &setup, held, summary, end)
 }
@@ -65,7 +70,8 @@ fn finish(
     }
     let drafts = summary.drafts.keys().filter(|id| !end.fixes.contains(id)).count();
     if drafts > 0 {
-        cx.printer.tell(Event::Line(format!("{drafts} decision(s) are kept; `pushback triage` goes on from there")));
+        cx.printer
+            .tell(Event::Line(format!("kept: {}; `pushback triage` goes on from there", count(drafts, "decision"))));
     }
     if let Some(stopped) = &end.stopped {
         return Err(why_stopped(stopped));

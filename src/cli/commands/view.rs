@@ -7,8 +7,10 @@ use crate::engine::survey::Survey;
 use crate::report::json::{Counts, Envelope, PrView, ReviewerView, SCHEMA_VERSION, StatusView, UsedView};
 use crate::report::table;
 use crate::review::note::{Signal, Standing};
+use crate::review::step::more_needed;
 use crate::review::summary::Summary;
 use crate::review::verdict::Gate;
+use crate::review::words::count;
 
 /// Notices that people should see: who was not listened to, notices no rule knows, a loosened gate.
 pub(super) fn notes(desk: &Desk, survey: &Survey) -> Vec<String> {
@@ -46,8 +48,8 @@ pub(super) fn unposted(desk: &Desk, summary: &Summary, survey: &Survey) -> Vec<S
     }
     if owed.outdated > 0 {
         notes.push(format!(
-            "our block in the description has {} line(s) that hold no more; the next `pushback resolve` or `pushback run` renews it",
-            owed.outdated
+            "our block in the description has {} out of date; the next `pushback resolve` or `pushback run` renews it",
+            count(owed.outdated, "line")
         ));
     }
     notes
@@ -101,7 +103,10 @@ pub(super) fn next(desk: &Desk, exit: u8, summary: &Summary) -> String {
     match (exit, first) {
         (0, _) => "pushback gate".to_owned(),
         (10 | 11 | 13, _) if !runs(desk) => set_up(desk),
-        (10 | 11 | 13, _) => "pushback run".to_owned(),
+        (10 | 11 | 13, _) => match more_needed(summary, &desk.settings.policy.limits) {
+            Some(more) => format!("pushback run --more {more}"),
+            None => "pushback run".to_owned(),
+        },
         (12, _) if !runs(desk) => "pushback gate --wait 30m".to_owned(),
         (12, _) => "pushback run --wait 30m".to_owned(),
         (14, _) if summary.comments.values().any(|entry| entry.finding.needs_person) => "pushback triage".to_owned(),

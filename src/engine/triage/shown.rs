@@ -28,22 +28,6 @@ pub(super) fn head(summary: &Summary, survey: &Survey, notes: &[String]) -> Stri
     text
 }
 
-/// What rounds tried on a finding, one line each.
-pub(super) fn tried(summary: &Summary, entry: &Entry) -> Vec<String> {
-    let own = |id: &FindingId| *id == entry.finding.id || entry.finding.previous.contains(id);
-    let rounds = summary.rounds.iter().filter(|round| round.sent.iter().any(own));
-    let mut lines: Vec<String> = rounds
-        .map(|round| {
-            let answer = round.decisions.iter().find(|decision| own(&decision.id));
-            let word = answer.map_or("no answer", |decision| decision.decision.as_str());
-            let commit = round.head_after.as_ref().map_or(String::new(), |sha| format!(", {}", sha.short()));
-            format!("round {}: {word}{commit} {}", round.n, round.why).trim_end().to_owned()
-        })
-        .collect();
-    lines.extend(entry.refused.iter().map(|why| format!("last answer refused: {why}")));
-    lines
-}
-
 /// Everything that is known of a finding.
 pub(super) fn whole(entry: &Entry, around: &Around, tried: &[String]) -> String {
     let thread: Vec<String> =

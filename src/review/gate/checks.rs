@@ -86,7 +86,7 @@ pub(super) fn checks(facts: &GateFacts<'_>) -> Clause {
             holds(name, "no check is required, and none is awaited (`gate.no_checks`)")
         }
         (None, Reading::Known(_)) => {
-            let remedy = "name the awaited ones in `gate.checks`, or set `gate.no_checks = true`";
+            let remedy = "name the awaited ones in `gate.checks`, or set `gate.no_checks = true`, on the default branch or in your own config";
             fails(name, "no check has reported, and none is required", remedy)
         }
     }

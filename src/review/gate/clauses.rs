@@ -56,7 +56,11 @@ pub(super) fn pr(facts: &GateFacts<'_>) -> Clause {
         PrState::Open => {}
     }
     if pr.draft && !facts.policy.gate.draft {
-        return fails(name, "a draft", "mark it ready for review, or set `gate.draft = true`");
+        return fails(
+            name,
+            "a draft",
+            "mark it ready for review, or set `gate.draft = true` on the default branch or in your own config",
+        );
     }
     if pr.mergeable == Mergeable::Conflict {
         return fails(name, format!("conflicts with {}", pr.base), format!("merge or rebase onto {}", pr.base));

@@ -46,6 +46,7 @@ fn record(head: char, state: VerifyState) -> Verified {
         tests: None,
         skipped: None,
         commands: String::new(),
+        absent: false,
     }
 }
 

@@ -250,7 +250,8 @@ fn quiet_at(facts: &Facts<'_>, candidates: &[Candidate<'_>], since: Timestamp) -
     (quiet > facts.obs.at).then_some(quiet)
 }
 
-const NONE_KEY: &str = "set `reviewers.none = true` if this repository has no reviewer";
+const NONE_KEY: &str =
+    "set `reviewers.none = true` if this repository has no reviewer, on the default branch or in your own config";
 
 fn verdict(
     facts: &Facts<'_>,

@@ -31,6 +31,7 @@ fn verified(head: char, state: VerifyState) -> Verified {
         tests: Some(10),
         skipped: Some(1),
         commands: String::new(),
+        absent: false,
     }
 }
 
@@ -312,6 +313,14 @@ fn r9_red_tests_start_the_editor_but_for_what_is_not_ours() {
     stops(&red(|r| r.on_base = Some(VerifyState::Red)), StopReason::TestsRed, 13);
     edits(&red(|r| r.on_base = Some(VerifyState::Green)));
     stops(&red(|r| r.state = VerifyState::CouldNotRun), StopReason::TestsRed, 13);
+    // What is not installed keeps the editor from work that could not be proved; anything else may be its work to mend.
+    let with_work = |mut case: Case| {
+        case.add(sample::entry("c1", Severity::P1));
+        case
+    };
+    edits(&with_work(red(|r| r.state = VerifyState::CouldNotRun)));
+    let absent = |r: &mut Verified| (r.state, r.absent) = (VerifyState::CouldNotRun, true);
+    stops(&with_work(red(absent)), StopReason::TestsRed, 13);
     let mut spent = red(|_| {});
     spent.summary.used.rounds = 5;
     stops(&spent, StopReason::Budget, 14);

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use pushback::engine::rounds;
 use pushback::engine::survey;
-use pushback::engine::triage::{TriageEnd, triage};
+use pushback::engine::triage::{Terms, TriageEnd, triage};
 use pushback::ports::{Depth, Prompter};
 use pushback::review::marker;
 use pushback::review::severity::Severity;
@@ -104,7 +104,9 @@ fn sit(world: &Shared, whim: &Whim) -> Option<TriageEnd> {
             let mut summary = rounds::load(ports, setup, &held, &obs).expect("state");
             let survey = survey::digest(ports, setup, &mut summary, obs, Depth::Full).expect("a look");
             ports.store.save(&held, &summary).expect("saved");
-            triage(ports, setup, whim, &held, &mut summary, survey, false).expect("an end")
+            let no_fix = ports.agent.is_none().then(|| "no editor".to_owned());
+            let terms = Terms { dry: false, no_fix };
+            triage(ports, setup, whim, &held, &mut summary, survey, terms).expect("an end")
         })
     };
     match catch_unwind(AssertUnwindSafe(session)) {

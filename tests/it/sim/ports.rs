@@ -372,7 +372,14 @@ impl Verifier for SimVerifier {
         let line = format!("verified {} {dir:?}: {state:?}, {tests} tests", world.repo.head.short());
         drop(world);
         self.0.borrow_mut().log.push(line);
-        VerifyReport { state, why: "the spec test".into(), log: "log".into(), tests: Some(tests), skipped: Some(0) }
+        VerifyReport {
+            state,
+            why: "the spec test".into(),
+            log: "log".into(),
+            tests: Some(tests),
+            skipped: Some(0),
+            absent: false,
+        }
     }
 }
 

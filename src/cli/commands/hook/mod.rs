@@ -17,6 +17,7 @@ use crate::hook::install::{self, Found, Method, Taken};
 use crate::hook::script::{self, Event, Script, quoted};
 use crate::hook::{detach, home};
 use crate::report::json::{Envelope, SCHEMA_VERSION};
+use crate::review::words::count;
 use crate::store;
 
 /// Section of git's configuration that names the hooks where git takes them from there.
@@ -294,7 +295,7 @@ fn forget(common: &Utf8Path, deed: Deed) -> Result<Vec<String>, Failure> {
     let home = home(common);
     if home.exists() {
         let running = Claims::of(common).runs().iter().filter(|run| run.state() == RunState::Running).count();
-        let ends = if running > 0 { format!("; {running} run(s) under way end") } else { String::new() };
+        let ends = if running > 0 { format!("; ends {} under way", count(running, "run")) } else { String::new() };
         lines.push(deed.says("remove", &format!("{home} (runs and their logs){ends}")));
     }
     let (gone, kept) = match deed {
