@@ -166,8 +166,13 @@ impl<D: Dialect> Driven<D> {
         let name = self.dialect.name();
         let missing = probe::missing(&self.setup, name, spec, self.dialect.needs());
         let why = "without which it cannot work unattended";
-        (!missing.is_empty())
-            .then(|| format!("{} does not know {}, {why}: update it", spec.program, missing.join(", ")))
+        (!missing.is_empty()).then(|| {
+            format!(
+                "{} does not know {}, {why}: update it, or name the right program in `agent.command`",
+                spec.program,
+                missing.join(", ")
+            )
+        })
     }
 
     fn spec(&self, brief: &Brief, session: Option<&str>) -> Result<Spec, String> {

@@ -150,7 +150,7 @@ pub(crate) fn agreed(cx: &Context, yes: bool, question: &str, refused: &str) -> 
             "look at what is shown, then pass `--yes`; `--dry-run` only shows it",
         ));
     }
-    let question = Confirm::new().with_prompt(question).default(false);
+    let question = Confirm::new().with_prompt(prompter::asked_with(question, "Go on?")).default(false);
     match prompter::ask(&cx.signals, || question.interact_opt().ok().flatten()) {
         Some(true) => Ok(()),
         Some(false) | None => Err(Failure::usage("not agreed, nothing was done", "`--dry-run` only shows it")),

@@ -15,10 +15,13 @@ pub(super) fn set_aside(
     base: &Sha,
     mine: &[String],
 ) -> Result<Option<Sha>, EngineError> {
-    let kept = ports.tree.keep(name, base)?;
     let added = ports.tree.diff_worktree()?.into_iter().filter(|file| file.change == FileChange::Added);
     let left: Vec<RepoPath> =
         added.filter_map(|file| file.new_path).filter(|path| !mine.contains(&path.to_string())).collect();
+    let facts = ports.tree.facts()?;
+    let tracked = facts.head != *base || facts.staged || !facts.modified.is_empty() || facts.operation.is_some();
+    // What was untracked before stays where it is: alone it is nothing to be kept.
+    let kept = if tracked || !left.is_empty() { ports.tree.keep(name, base)? } else { None };
     ports.tree.rewind(base, &left)?;
     Ok(kept)
 }

@@ -10,6 +10,7 @@ use dialoguer::{Confirm, Input, MultiSelect, Select};
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
 
 use super::clean::{clean, one_line};
+use super::table;
 use crate::ports::Prompter;
 use crate::process::signals::Signals;
 use crate::review::triage::Size;
@@ -42,6 +43,9 @@ const PASSED: &[&str] = &[
 /// Rows that a list leaves for its title and the line above it.
 const AROUND: usize = 4;
 
+/// Columns of what stands beside a question: its choices and the answer.
+const BESIDE_QUESTION: usize = 12;
+
 /// How long a question may stand after a signal.
 const STANDS: Duration = Duration::from_millis(500);
 /// How often it is looked whether one came.
@@ -61,6 +65,18 @@ pub fn ask<T>(signals: &Signals, question: impl FnOnce() -> Option<T>) -> Option
         drop(standing);
         answer
     })
+}
+
+/// Returns the words to ask with. A question that is wider than the terminal would be shown again when it is answered:
+/// it is told before, and a few words are asked.
+pub fn asked_with(question: &str, few: &str) -> String {
+    let columns = table::columns(std::io::stderr());
+    let fits = |columns: u16| question.chars().count() + BESIDE_QUESTION <= usize::from(columns);
+    if columns.is_none_or(fits) {
+        return question.to_owned();
+    }
+    let _ = Term::stderr().write_line(&table::wrapped(&clean(question), columns));
+    few.to_owned()
 }
 
 /// Looks for a signal until the question is answered.

@@ -207,6 +207,18 @@ fn fm_29_fm_30_noise_crashes_and_claims_prove_nothing() {
 }
 
 #[test]
+fn only_what_the_editor_left_is_said_to_be_kept() {
+    for (round, kept) in [(json!({ "exit": 3 }), false), (json!({ "run": ["echo x >made.txt"], "exit": 3 }), true)] {
+        let scene = scene(&round, |_| {});
+        scene.write("notes.txt", "mine, not tracked\n");
+        let out = scene.run(&RUN);
+        assert_eq!(out.all().contains("kept on refs/pushback/"), kept, "{}", out.all());
+        assert_eq!(scene.read("notes.txt"), "mine, not tracked\n");
+        assert!(!scene.work.join("made.txt").exists());
+    }
+}
+
+#[test]
 fn fm_35_a_failure_of_the_environment_is_retried_later() {
     let check = |round: Value, words: &str| -> Out {
         let scene = scene(&round, |_| {});

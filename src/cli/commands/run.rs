@@ -13,7 +13,7 @@ use crate::engine::resolve;
 use crate::engine::rounds::{self, RunEnd, RunRequest};
 use crate::ports::{Event, Reporter, Store};
 use crate::report::json::{RoundView, RunView};
-use crate::report::table;
+use crate::report::{prompter, table};
 use crate::review::comment::AccountKind;
 use crate::review::observation::Permission;
 use crate::review::summary::Summary;
@@ -102,7 +102,7 @@ pub(super) fn stranger(desk: &Desk) -> Result<(), Failure> {
     let why = format!("{} is by {who}, who has no write permission; a run starts its code and its tests here", desk.pr);
     let terminal = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
     let asked = terminal.then(|| {
-        let prompt = format!("{why}. Type yes to go on");
+        let prompt = prompter::asked_with(&format!("{why}. Type yes to go on"), "Type yes to go on");
         dialoguer::Input::<String>::new().with_prompt(prompt).allow_empty(true).interact_text().unwrap_or_default()
     });
     if asked.is_some_and(|answer| answer.trim() == "yes") {
