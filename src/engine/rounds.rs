@@ -1,13 +1,15 @@
 //! The feedback loop: asks `next_step`, performs the step, records what happened, until a named stop.
 
+mod after;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use jiff::Timestamp;
 
 use super::edit::{self, Ask, EditEnd};
-use super::post::{self, Posted};
-use super::push::{self, PushEnd};
+use super::post;
+use super::push;
 use super::start::may_start;
 use super::survey::{self, Survey};
 use super::{EngineError, Ports, Setup, followup, recover, verify};
@@ -15,7 +17,7 @@ use super::{EngineError, Ports, Setup, followup, recover, verify};
 pub use super::ask::{around, heads, judge_gate, plan, relation, stacked, unposted, verify_head, would_do};
 pub use super::start::{load, rebuilt};
 
-use crate::ports::{Depth, Event, Held, Woken};
+use crate::ports::{Depth, Event, Held};
 use crate::review::followup as followup_plans;
 use crate::review::ids::{FindingId, RepoPath, Sha};
 use crate::review::observation::{Observation, PrState};
@@ -414,109 +416,11 @@ impl Run<'_> {
         }
     }
 
-    fn posted(&mut self, key: &str, posted: Posted) -> Option<Next> {
-        match posted {
-            Posted::Tried => None,
-            Posted::NotSent(why) => {
-                let tries = self.not_sent.entry(key.to_owned()).or_insert(0);
-                *tries += 1;
-                let why = format!("the forge could not be written to: {why}");
-                let ending = Ending::new(StopReason::CouldNotRead, why, "run again; what is owed is remembered");
-                (*tries >= POST_TRIES).then_some(Next::End(ending))
-            }
-            Posted::Limited(until) => Some(Next::End(Ending {
-                retry: Some(until),
-                ..Ending::new(
-                    StopReason::WaitingReviewer,
-                    format!("the forge takes no posts until {until}"),
-                    "run again then",
-                )
-            })),
-            Posted::Forbidden(why) => {
-                Some(Next::End(Ending::new(StopReason::Permission, why, "give the token that right, then run again")))
-            }
-        }
-    }
-
-    fn pushed(&mut self, summary: &mut Summary, sha: &Sha, end: PushEnd) -> Result<Option<Next>, EngineError> {
-        Ok(match end {
-            PushEnd::Done => {
-                self.pushed = Some(sha.clone());
-                self.pause = self.setup.poll_min;
-                self.ports.store.save(&self.held, summary)?;
-                Some(Next::Look(Depth::Full))
-            }
-            PushEnd::Again => {
-                // What somebody pushed has to be seen before anything is verified on top of it.
-                self.pushed = crate::review::step::unpushed(summary).next().map(|round| round.head_before.clone());
-                self.ports.store.save(&self.held, summary)?;
-                Some(Next::Look(Depth::Full))
-            }
-            PushEnd::Stop(reason, why) => {
-                Some(Next::End(Ending::new(reason, why, "bring the branch up to date, then run again")))
-            }
-        })
-    }
-
     fn edit(&self, summary: &mut Summary, survey: &Survey, ask: &Ask<'_>) -> Result<Option<Next>, EngineError> {
         Ok(match edit::edit(self.ports, self.setup, &self.held, summary, survey, ask)? {
             EditEnd::Go => None,
             EditEnd::Look => Some(Next::Look(Depth::Full)),
             EditEnd::Stop(reason, why, remedy) => Some(Next::End(Ending::new(reason, why, remedy))),
-        })
-    }
-
-    fn wait(&mut self, what: &str, until: Option<Timestamp>, reason: StopReason) -> Result<Option<Next>, EngineError> {
-        let left = self.request.wait.map(|all| all.saturating_sub(self.waited));
-        if left.is_some_and(|left| left.is_zero()) {
-            let remedy = "run again later, or let it wait with `--wait 30m`";
-            return Ok(Some(Next::End(Ending { retry: until, ..Ending::new(reason, what, remedy) })));
-        }
-        self.blind = if until.is_none() { self.blind + 1 } else { 0 };
-        if self.blind > BLIND_WAITS {
-            return Ok(Some(Next::End(Ending::new(reason, what, "run again later"))));
-        }
-        // A moment that is over tells nobody anything.
-        let ahead = until.filter(|until| *until > self.ports.clock.now());
-        self.ports.reporter.tell(Event::Waiting { what: what.to_owned(), until: ahead });
-        let mut pause = self.pause.min(left.unwrap_or(Duration::MAX));
-        if let Some(until) = until {
-            let due = Duration::try_from(until.duration_since(self.ports.clock.now())).unwrap_or(self.setup.poll_min);
-            pause = pause.min(due.max(Duration::from_millis(50)));
-        }
-        self.pause = (self.pause * 3 / 2).min(self.setup.poll_max);
-        let woken = self.ports.clock.sleep(pause);
-        self.waited += pause;
-        self.ports.reporter.tell(Event::WaitOver);
-        match woken {
-            Woken::Elapsed => Ok(Some(Next::Look(Depth::Warm))),
-            Woken::Interrupted => {
-                Ok(Some(Next::End(Ending::new(StopReason::Interrupted, "stopped by a signal", "run again to go on"))))
-            }
-        }
-    }
-
-    fn end(&self, mut summary: Summary, survey: Option<Survey>, ending: Ending) -> Result<RunEnd, EngineError> {
-        summary.stop_reason = Some(ending.reason);
-        if let (StopReason::Settled, true, Some(survey)) = (ending.reason, self.request.until_ready, &survey)
-            && let Some(words) = stacked(self.ports.forge, &survey.obs.pr)
-        {
-            self.ports.warn(words);
-        }
-        self.ports.store.save(&self.held, &summary)?;
-        let exit = ending.reason.exit_code(ending.person);
-        let retry_after_s = (exit == 12).then(|| {
-            let due = ending.retry.map(|at| at.duration_since(self.ports.clock.now()).as_secs().max(1));
-            due.and_then(|s| u64::try_from(s).ok()).unwrap_or_else(|| self.setup.poll_max.as_secs().max(1))
-        });
-        Ok(RunEnd {
-            reason: ending.reason,
-            why: ending.why,
-            remedy: ending.remedy,
-            exit,
-            retry_after_s,
-            summary,
-            survey,
         })
     }
 }

@@ -2,9 +2,10 @@
 //!
 //! When it is written is decided in `outbox`. The rest of the description belongs to people and is never changed.
 
+mod block;
+mod line;
+
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
-use std::ops::Range;
 use std::sync::LazyLock;
 
 use regex::Regex;
@@ -12,16 +13,15 @@ use serde::{Deserialize, Serialize};
 
 use super::comeback::says_the_same;
 use super::commands::{Command, parse};
-use super::decision::Verb;
 use super::disarm::{cut, link_text, one_line};
-use super::fence::{Fences, LineIs};
 use super::ids::FindingId;
 use super::marker::{is_key, key};
-use super::owed::key_of;
-use super::severity::Severity;
 use super::status::Status;
 use super::summary::{CommandRecord, Entry, Proof, Summary, WriteKind};
 use super::words::link;
+use block::locate;
+pub use block::{Block, BlockProblem, BlockReading, read, splice};
+pub use line::{Line, Place, deferred_line, line};
 
 const BEGIN: &str = "<!-- pushback:begin 1 -->";
 const END: &str = "<!-- pushback:end -->";
@@ -32,44 +32,6 @@ pub const MAX_BODY: usize = 65_536;
 
 /// Rows of the table that are not folded: with headings and folds the block shows less than 40 lines.
 const MAX_ROWS: usize = 24;
-
-/// Why the block cannot be found or written, with the mend.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum BlockProblem {
-    /// Not exactly one begin and one end.
-    Pair {
-        /// Begin lines.
-        begins: usize,
-        /// End lines.
-        ends: usize,
-    },
-    /// The end stands before the begin.
-    Order,
-    /// A begin or end line was changed.
-    Changed,
-    /// A code fence of the description is open where the block would go.
-    OpenFence,
-    /// The description has no room.
-    TooLong,
-}
-
-impl fmt::Display for BlockProblem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mend =
-            format!("remove every `{BEGIN}` and `{END}` line from the description, and what stands between them");
-        match self {
-            Self::Pair { begins, ends } => {
-                write!(f, "the description has {begins} begin and {ends} end lines of our block; {mend}")
-            }
-            Self::Order => write!(f, "our block in the description ends before it begins; {mend}"),
-            Self::Changed => write!(f, "a begin or end line of our block in the description was changed; {mend}"),
-            Self::OpenFence => f.write_str("a code fence in the description is never closed; close it"),
-            Self::TooLong => {
-                write!(f, "the description has no room for our block; shorten it below {MAX_BODY} characters")
-            }
-        }
-    }
-}
 
 /// Counters that outlive a loss of state (R20).
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -112,138 +74,6 @@ pub fn counters(summary: &Summary) -> Counters {
         exchanges: each(|entry| entry.exchanges),
         restored: summary.restored.iter().filter(|key| is_key(key)).cloned().collect(),
     }
-}
-
-/// Where a line stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Place {
-    /// A reason: the gate asks for it.
-    Reason,
-    /// A row without a reason.
-    Row,
-    /// In the folded list.
-    Acknowledged,
-    /// In the folded line of nits.
-    Nit,
-}
-
-/// One finding as the description names it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Line {
-    /// The finding.
-    pub id: FindingId,
-    /// Key by which it is read back.
-    pub key: String,
-    /// Where it stands.
-    pub place: Place,
-    /// What became of it.
-    pub outcome: String,
-}
-
-/// Returns what the description has to say about a finding, if anything.
-pub fn line(entry: &Entry) -> Option<Line> {
-    let finding = &entry.finding;
-    let argued = |key: Option<&String>, reason: &str| {
-        let key = key.cloned().unwrap_or_else(|| key_of(WriteKind::Argue, entry));
-        (Place::Reason, key, format!("Left as it is: {reason}"))
-    };
-    let of = |kind, place, text: String| (place, key_of(kind, entry), text);
-    let (place, key, text) = match (finding.status, &entry.pending, &entry.proof) {
-        (Status::Open, _, _) if finding.needs_person => return listed(entry),
-        (Status::Open, Some(pending), _) => match (pending.verb, finding.severity) {
-            (Verb::Argue, Severity::P2) => argued(pending.key.as_ref(), &pending.reason),
-            (Verb::Stale, _) => {
-                of(WriteKind::Stale, Place::Reason, format!("No longer applicable: {}", pending.reason))
-            }
-            (Verb::Answer, Severity::P2 | Severity::P3 | Severity::Nit) => {
-                of(WriteKind::Answer, Place::Row, format!("Answered: {}", pending.reason))
-            }
-            (Verb::Defer, Severity::P2 | Severity::P3 | Severity::Nit) => {
-                let (Some(path), Some(url)) = (&pending.file, &pending.url) else { return listed(entry) };
-                return Some(deferred(entry, pending.key.as_ref(), (path, url), &pending.reason));
-            }
-            (Verb::Argue | Verb::Fix | Verb::Defer | Verb::Answer, _) => return listed(entry),
-        },
-        (Status::Argued, _, Some(Proof::Reply { reason, key, .. })) => argued(Some(key), reason),
-        (Status::Answered, _, Some(Proof::Reply { reason, key, .. })) => {
-            (Place::Row, key.clone(), format!("Answered: {reason}"))
-        }
-        (Status::Stale, _, proof) => {
-            let because = proof.as_ref().map_or(finding.why.as_str(), because);
-            of(WriteKind::Stale, Place::Reason, format!("No longer applicable: {because}"))
-        }
-        (Status::Deferred, _, Some(Proof::Plan { path, url, reason, key, .. })) => {
-            return Some(deferred(entry, Some(key).filter(|key| !key.is_empty()), (path, url), reason));
-        }
-        (Status::Fixed, _, proof) if finding.severity.blocks() => {
-            let how = proof.as_ref().map_or("Fixed".to_owned(), fixed_by);
-            of(WriteKind::Fixed, Place::Row, how)
-        }
-        (Status::Withdrawn, _, Some(Proof::Person { by, because })) if finding.severity.blocks() => {
-            of(WriteKind::Describe, Place::Row, format!("Accepted by {by}: {because}"))
-        }
-        (Status::Open | Status::Acknowledged, _, _) => return listed(entry),
-        (Status::Argued | Status::Answered | Status::Deferred | Status::Fixed, _, _) => return None,
-        (Status::Withdrawn | Status::Duplicate | Status::Gone, _, _) => return None,
-    };
-    Some(Line { id: finding.id, key, place, outcome: one_line(&format!("{text}{}", regraded(entry))) })
-}
-
-const DEFERRED: &str = "Out of scope, follow-up in ";
-
-/// Returns the line of a follow-up. The link stands first, so that folding a long reason leaves it whole.
-fn deferred(entry: &Entry, key: Option<&String>, (path, url): (&str, &str), reason: &str) -> Line {
-    let key = key.cloned().unwrap_or_else(|| key_of(WriteKind::Defer, entry));
-    let why = one_line(&format!("{reason}{}", regraded(entry)));
-    let outcome = format!("{DEFERRED}{}: {why}", link(path, url));
-    Line { id: entry.finding.id, key, place: Place::Reason, outcome }
-}
-
-/// Reads link and reason back out of the line of a follow-up.
-pub fn deferred_line(text: &str) -> Option<(String, String)> {
-    let (_, rest) = text.strip_prefix(DEFERRED)?.split_once("](")?;
-    let (url, rest) = rest.split_once(')')?;
-    Some((url.to_owned(), rest.trim_start_matches(':').trim().to_owned()))
-}
-
-fn because(proof: &Proof) -> &str {
-    match proof {
-        Proof::AnchorGone { because, .. } | Proof::Reviewer { because } | Proof::Person { because, .. } => because,
-        Proof::Reply { reason, .. } => reason,
-        Proof::Commit { .. } | Proof::Plan { .. } | Proof::Listed | Proof::SameAs { .. } | Proof::Deleted => "",
-    }
-}
-
-fn fixed_by(proof: &Proof) -> String {
-    match proof {
-        Proof::Commit { sha, .. } => format!("Fixed in {}", sha.short()),
-        Proof::Reviewer { .. } => "Fixed, as its reviewer says".to_owned(),
-        Proof::Person { by, .. } => format!("Fixed, as {by} says"),
-        Proof::Reply { .. }
-        | Proof::AnchorGone { .. }
-        | Proof::Plan { .. }
-        | Proof::Listed
-        | Proof::SameAs { .. }
-        | Proof::Deleted => "Fixed".to_owned(),
-    }
-}
-
-fn regraded(entry: &Entry) -> String {
-    match &entry.regrade {
-        Some(regrade) => format!(" (re-graded from {} by {}: {})", regrade.from, regrade.by, regrade.why),
-        None => String::new(),
-    }
-}
-
-/// Returns the line of a finding that is only acknowledged.
-fn listed(entry: &Entry) -> Option<Line> {
-    let place = match entry.finding.severity {
-        Severity::P1 | Severity::P2 => return None,
-        Severity::P3 => Place::Acknowledged,
-        Severity::Nit => Place::Nit,
-    };
-    let key = key_of(WriteKind::Describe, entry);
-    Some(Line { id: entry.finding.id, key, place, outcome: String::new() })
 }
 
 /// Returns the lines of all findings. A claim that came back is told once, by its newest form (FC-39); what only stands at
@@ -510,127 +340,18 @@ fn nits(all: Vec<&(&Entry, Line)>, shape: Shape) -> String {
     fold(&title, &items.join(", "))
 }
 
-/// Finds the block: from the start of its begin line to the end of its end line.
-fn locate(body: &str) -> Result<Option<Range<usize>>, BlockProblem> {
-    let (mut begins, mut ends, mut changed) = (Vec::new(), Vec::new(), false);
-    let (mut fences, mut at) = (Fences::default(), 0);
-    for full in body.split_inclusive('\n') {
-        let line = full.strip_suffix('\n').unwrap_or(full);
-        let line = line.strip_suffix('\r').unwrap_or(line);
-        if fences.feed(line) == LineIs::Text {
-            if line == BEGIN {
-                begins.push(at);
-            } else if line == END {
-                ends.push(at + END.len());
-            } else {
-                let bare = line.trim_start();
-                changed |= bare.starts_with("<!-- pushback:begin") || bare.starts_with("<!-- pushback:end");
-            }
-        }
-        at += full.len();
-    }
-    match (begins.as_slice(), ends.as_slice(), changed) {
-        (_, _, true) => Err(BlockProblem::Changed),
-        ([], [], false) if fences.open() => Err(BlockProblem::OpenFence),
-        ([], [], false) => Ok(None),
-        ([begin], [end], false) if begin < end => Ok(Some(*begin..*end)),
-        ([_], [_], false) => Err(BlockProblem::Order),
-        _ => Err(BlockProblem::Pair { begins: begins.len(), ends: ends.len() }),
-    }
-}
-
-/// Puts a block into a description. Every other byte stays.
-pub fn splice(body: &str, block: &str) -> Result<String, BlockProblem> {
-    let whole = match locate(body)? {
-        Some(range) => format!("{}{block}{}", &body[..range.start], &body[range.end..]),
-        None if body.is_empty() => block.to_owned(),
-        None => {
-            let gap = if body.ends_with("\n\n") || body.ends_with("\n\r\n") {
-                ""
-            } else if body.ends_with('\n') {
-                "\n"
-            } else {
-                "\n\n"
-            };
-            format!("{body}{gap}{block}")
-        }
-    };
-    if measure(&whole) > MAX_BODY { Err(BlockProblem::TooLong) } else { Ok(whole) }
-}
-
-/// What of our block is in a description.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum BlockReading {
-    /// There is none.
-    Absent,
-    /// It cannot be told apart from the rest.
-    Broken(BlockProblem),
-    /// It is there.
-    Block(Block),
-}
-
-/// The block as read.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Block {
-    /// What stands before each key: the outcome of a row, or the name in a list.
-    pub lines: BTreeMap<String, String>,
-    /// The counters, where they can be read.
-    pub counters: Option<Counters>,
-}
-
-/// Reads our block out of a description.
-pub fn read(body: &str) -> BlockReading {
-    match locate(body) {
-        Err(BlockProblem::OpenFence) | Ok(None) => BlockReading::Absent,
-        Err(problem) => BlockReading::Broken(problem),
-        Ok(Some(range)) => BlockReading::Block(read_block(&body[range])),
-    }
-}
-
 static RECEIPT: LazyLock<Regex> = LazyLock::new(|| {
     #[expect(clippy::expect_used, reason = "a fixed pattern, compiled by every test")]
     Regex::new(r"<!-- k=(?P<keys>[0-9a-f]{16}(?:,[0-9a-f]{16})*) -->").expect("a valid pattern")
 });
 
-fn read_block(block: &str) -> Block {
-    let mut read = Block::default();
-    let mut fences = Fences::default();
-    for line in block.lines() {
-        if fences.feed(line) == LineIs::Code {
-            continue;
-        }
-        if let Some(state) = line.strip_prefix(STATE).and_then(|rest| rest.trim_end().strip_suffix("-->")) {
-            read.counters = serde_json::from_str(state).ok();
-            continue;
-        }
-        let mut from = 0;
-        for found in RECEIPT.captures_iter(line) {
-            let whole = found.get_match();
-            let text = before(&line[from..whole.start()]);
-            for key in found["keys"].split(',') {
-                read.lines.entry(key.to_owned()).or_insert_with(|| text.to_owned());
-            }
-            from = whole.end();
-        }
-    }
-    read
-}
-
-/// Returns the outcome cell of a row, or the whole text of a list item.
-fn before(text: &str) -> &str {
-    let text = text.trim();
-    let text = match text.strip_prefix('|') {
-        Some(row) => row.split_once(" | ").map_or("", |(_, outcome)| outcome),
-        None => text.trim_start_matches(['-', ',', ' ']),
-    };
-    text.trim()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::review::decision::Verb;
     use crate::review::ids::Login;
     use crate::review::sample;
+    use crate::review::severity::Severity;
     use insta::assert_snapshot;
     use proptest::prelude::*;
 

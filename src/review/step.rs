@@ -2,7 +2,12 @@
 //!
 //! The order of the rules is the contract's; the first that fits decides. Nothing here waits, writes or asks.
 
+mod limits;
 mod reason;
+mod unpushed;
+
+pub use limits::{REGION_LINES, more_needed, rounds_used};
+pub use unpushed::unpushed;
 
 use std::time::Duration;
 
@@ -12,11 +17,10 @@ use super::decision::Verb;
 use super::ids::{FindingId, Sha};
 use super::observation::PrState;
 use super::policy::Policy;
-use super::summary::{Entry, RoundOutcome, RoundRecord, StopReason, Summary, VerifyState, WriteState};
+use super::summary::{Entry, RoundRecord, StopReason, Summary, VerifyState, WriteState};
 use super::verdict::{ClauseName, Gate, Nudge, ReviewersVerdict};
-
-/// Lines that make two places one region (R21).
-pub const REGION_LINES: u32 = 10;
+use limits::bounds;
+use unpushed::unfinished_round;
 
 /// What this run was told and what it has used.
 #[derive(Debug, Clone, PartialEq)]
@@ -182,76 +186,6 @@ pub fn tests_at<'a>(summary: &'a Summary, sha: &Sha) -> Option<&'a super::summar
     summary.verified.iter().rev().find(|record| &record.head == sha)
 }
 
-/// Returns the rounds whose commits are not on the remote yet, oldest first.
-pub fn unpushed(summary: &Summary) -> impl DoubleEndedIterator<Item = &RoundRecord> {
-    let waiting = |round: &&RoundRecord| {
-        round.head_after.is_some() && matches!(round.outcome, RoundOutcome::Committed | RoundOutcome::Red)
-    };
-    summary.rounds.iter().filter(waiting)
-}
-
-fn unfinished_round(at: &Situation<'_>) -> Option<Step> {
-    if at.local == at.head || !unpushed(at.summary).any(|round| round.head_after.as_ref() == Some(at.local)) {
-        return None;
-    }
-    if unpushed(at.summary).next().is_some_and(|round| round.head_before != *at.head) {
-        return Some(Step::Replay);
-    }
-    let tests = tests_at(at.summary, at.local).map(|record| record.state);
-    let pushable = match (at.policy.has_verify, tests) {
-        (true, None) => return Some(Step::Verify),
-        (true, Some(VerifyState::Green)) | (false, _) => true,
-        (true, Some(VerifyState::Red | VerifyState::CouldNotRun)) => at.policy.push_red || also_red_on_base(at),
-    };
-    pushable.then(|| weakened(at).map_or_else(|| Step::Push(at.local.clone()), Step::Reject))
-}
-
-/// Says how our unpushed commits made the tests weaker: fewer of them, or more skipped (R28, FC-38).
-///
-/// A round that was given a finding about a test file may change what that file counts.
-fn weakened(at: &Situation<'_>) -> Option<String> {
-    let now = tests_at(at.summary, at.local)?;
-    let mut before: Vec<&super::summary::Verified> = unpushed(at.summary)
-        .map(|round| &round.head_before)
-        .chain([at.head])
-        .filter_map(|sha| tests_at(at.summary, sha))
-        .collect();
-    let base = unpushed(at.summary).next().map(|round| &round.head_before);
-    if [base, Some(at.head)].into_iter().flatten().all(|sha| tests_at(at.summary, sha).is_none()) {
-        // What was replayed stands on a head where nothing was run, and what stands on it may be weaker already: then all
-        // that was known before counts.
-        before = at.summary.verified.iter().filter(|record| &record.head != at.local).collect();
-    }
-    let asked = |round: &RoundRecord| {
-        let about =
-            round.sent.iter().filter_map(|id| at.summary.comments.get(id)).filter_map(|e| e.finding.path.as_deref());
-        about.filter(|path| is_test(path)).any(|path| round.touched.iter().any(|place| place.path == path))
-    };
-    if unpushed(at.summary).any(asked) {
-        return None;
-    }
-    let then = before.iter().filter_map(|record| record.tests).max().unwrap_or(0);
-    let fewer = match now.tests {
-        Some(now) if now < then => Some(format!("{now} tests ran, {then} did before")),
-        // Silence is no proof that they still run.
-        None if then > 0 => Some(format!("no test could be counted, {then} ran before")),
-        Some(_) | None => None,
-    };
-    let skips = before.iter().filter_map(|record| record.skipped).min().zip(now.skipped);
-    let skips = skips.filter(|(then, now)| now > then);
-    let skips = skips.map(|(then, now)| format!("{now} tests were skipped, {then} were before"));
-    let why: Vec<String> = fewer.into_iter().chain(skips).collect();
-    (!why.is_empty()).then(|| why.join("; "))
-}
-
-fn is_test(path: &str) -> bool {
-    let mut words = path.split(|c: char| !c.is_alphanumeric());
-    words.any(|word| {
-        ["test", "tests", "spec", "specs"].iter().any(|known| word.eq_ignore_ascii_case(known))
-            || ["Test", "Tests", "Spec"].iter().any(|end| word.ends_with(end))
-    })
-}
-
 /// HEAD is neither the pull request's head nor a commit of ours that waits: somebody pushed, or moved the branch here.
 fn moved_on(at: &Situation<'_>) -> Option<Step> {
     if at.local == at.head || unpushed(at.summary).any(|round| round.head_after.as_ref() == Some(at.local)) {
@@ -259,11 +193,6 @@ fn moved_on(at: &Situation<'_>) -> Option<Step> {
     }
     let why = format!("the pull request's head is {} now, HEAD here is {}", at.head.short(), at.local.short());
     Some(stop(StopReason::HeadMoved, why, "bring the branch up to date (`git pull --ff-only`), then run again"))
-}
-
-/// Tests that are red on the merge base too are not this pull request's: they hold no commit back.
-fn also_red_on_base(at: &Situation<'_>) -> bool {
-    tests_at(at.summary, at.local).is_some_and(|record| record.on_base == Some(VerifyState::Red))
 }
 
 fn owed_post(at: &Situation<'_>) -> Option<Step> {
@@ -325,103 +254,6 @@ fn work(at: &Situation<'_>) -> Option<Step> {
         ));
     }
     Some(Step::Edit { findings: todo.iter().map(|entry| entry.finding.id).collect(), tests })
-}
-
-/// Rounds that count against the limit: since a person or success reset them.
-pub fn rounds_used(summary: &Summary) -> u32 {
-    let given_back = |round: &RoundRecord| {
-        round.unattended || matches!(round.outcome, RoundOutcome::Environment | RoundOutcome::CutOff)
-    };
-    let counts = |round: &&RoundRecord| round.n > summary.reset_at_round && !given_back(round);
-    // A round that was cut off by a kill stands in `used`, one that was stopped by a signal was given back there.
-    let here = u32::try_from(summary.rounds.iter().filter(counts).count()).unwrap_or(u32::MAX);
-    here.max(summary.used.rounds)
-}
-
-/// Returns how many rounds more have to be allowed before the editor is started again; `None` where a run may start it.
-pub fn more_needed(summary: &Summary, limits: &super::policy::Limits) -> Option<u32> {
-    if no_progress(summary).is_some() {
-        return Some(1);
-    }
-    (rounds_used(summary) >= limits.rounds).then_some(2)
-}
-
-fn bounds(at: &Situation<'_>) -> Option<Step> {
-    let limits = &at.policy.limits;
-    let used = &at.summary.used;
-    let more = "decide what is open with `pushback triage`, or allow more with `pushback run --more 2`";
-    let over = |what: String| Some(stop(StopReason::Budget, what, more));
-    // `--more N` starts a count of its own (R20).
-    let (rounds, key) = if at.run.more > 0 { (at.run.more, "--more") } else { (limits.rounds, "limits.rounds") };
-    if rounds_used(at.summary) >= rounds {
-        return over(format!("{rounds} rounds are used up ({key})"));
-    }
-    if at.run.elapsed >= limits.run {
-        return over("this run has reached its time limit (limits.run)".to_owned());
-    }
-    if used.agent_seconds >= limits.agent_time.as_secs() {
-        return over(format!("the editor has worked {} s (limits.agent_time)", used.agent_seconds));
-    }
-    if limits.cost_usd > 0.0 && used.cost_usd >= limits.cost_usd {
-        return over(format!("the editor has cost {:.2} USD (limits.cost_usd)", used.cost_usd));
-    }
-    if limits.tokens > 0 && used.tokens >= limits.tokens {
-        return over(format!("the editor has used {} tokens (limits.tokens)", used.tokens));
-    }
-    no_progress(at.summary).or_else(|| repeating_region(at.summary, limits.region))
-}
-
-fn editor_rounds(summary: &Summary) -> impl DoubleEndedIterator<Item = &RoundRecord> {
-    let counts = |round: &&RoundRecord| {
-        round.n > summary.reset_at_round
-            && !round.unattended
-            && !matches!(round.outcome, RoundOutcome::Environment | RoundOutcome::CutOff | RoundOutcome::Editing)
-    };
-    summary.rounds.iter().filter(counts)
-}
-
-fn no_progress(summary: &Summary) -> Option<Step> {
-    let mut newest = editor_rounds(summary).rev();
-    let (last, before) = (newest.next()?, newest.next()?);
-    let idle = |round: &RoundRecord| round.settled.is_empty();
-    let same_tree = last.tree == before.tree && !last.tree.is_empty();
-    (idle(last) && idle(before) && same_tree).then(|| {
-        stop(
-            StopReason::NoProgress,
-            format!("rounds {} and {} settled nothing and left the same tree", before.n, last.n),
-            "say more in the threads or change the code yourself, then run again with `--more 1`",
-        )
-    })
-}
-
-fn repeating_region(summary: &Summary, limit: u32) -> Option<Step> {
-    let last = editor_rounds(summary).next_back()?;
-    for place in &last.touched {
-        let near = |round: &&RoundRecord| {
-            round.touched.iter().any(|other| {
-                other.path == place.path
-                    && other.from <= place.to.saturating_add(REGION_LINES / 2)
-                    && place.from <= other.to.saturating_add(REGION_LINES / 2)
-            })
-        };
-        let times = editor_rounds(summary).filter(near).count();
-        let open_there = summary.workable().find(|entry| {
-            entry.finding.path.as_deref() == Some(place.path.as_str())
-                && entry.finding.line.is_some_and(|line| {
-                    line + REGION_LINES >= place.from && line <= place.to.saturating_add(REGION_LINES)
-                })
-        });
-        if let (Some(open), true) = (open_there, times >= limit as usize) {
-            let (id, url) = (open.finding.id, &open.finding.url);
-            let place = format!("{}:{}-{}", place.path, place.from, place.to);
-            return Some(stop(
-                StopReason::RepeatingRegion,
-                format!("{place} was changed in {times} rounds and is not at rest; open there: {id} ({url})"),
-                CHOICES,
-            ));
-        }
-    }
-    None
 }
 
 fn only_a_person(at: &Situation<'_>) -> Option<Step> {

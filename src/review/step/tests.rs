@@ -3,7 +3,7 @@ use crate::review::decision::Verb;
 use crate::review::sample;
 use crate::review::severity::Severity;
 use crate::review::status::Status;
-use crate::review::summary::{Touched, Verified};
+use crate::review::summary::{RoundOutcome, Touched, Verified};
 use crate::review::verdict::{Clause, Verdict};
 
 /// Everything a step depends on, owned; each test changes what it is about.
