@@ -227,6 +227,26 @@ fn the_offline_form_takes_what_people_pipe() {
 }
 
 #[test]
+fn an_answer_is_the_same_whatever_stands_around_its_row_and_keeps_its_place() {
+    let rules = rules();
+    let rows: Vec<&str> = include_str!("../corpus/unseen.jsonl").lines().chain(["no JSON", "[1]"]).collect();
+    let alone: Vec<String> = rows.iter().map(|row| classify_stream(row.as_bytes(), &rules).0.remove(0)).collect();
+    // More than is answered at once, and in an order of its own each time.
+    let order = |turn: usize| (0..rows.len()).map(move |n| (n * (turn + 1) + turn) % 472);
+    assert_eq!(rows.len(), 472, "a number that 5, 7, 11 … do not divide");
+    let order: Vec<usize> = [0, 4, 6, 10, 12, 16].into_iter().cycle().take(24).flat_map(order).collect();
+    let text: String = order.iter().flat_map(|n| [rows[*n], "\n"]).collect();
+    assert!(text.len() > 4 << 20, "{} bytes", text.len());
+    let (answers, bad) = classify_stream(text.as_bytes(), &rules);
+    assert!(bad && answers.len() == order.len());
+    for (n, (answer, row)) in answers.iter().zip(order).enumerate() {
+        let placed = alone[row].replace("\"line\":1}", &format!("\"line\":{}}}", n + 1));
+        let expected = if row < 470 { &alone[row] } else { &placed };
+        assert_eq!(answer, expected, "row {n}");
+    }
+}
+
+#[test]
 fn a_closed_finding_keeps_its_level_but_no_rule_decides() {
     let body = "_⚠️ Potential issue_ | _🟠 Major_\\n\\n**Seal the hatch.**\\n\\nIt leaks.";
     let row = |tail: &str| {

@@ -168,6 +168,11 @@ impl Rules {
         &self.reviewers
     }
 
+    /// Tells whether a login is that of a reviewer's bot account.
+    pub(super) fn has_login(&self, login: &Login) -> bool {
+        self.by_login.contains_key(login)
+    }
+
     /// Returns the reviewer behind an account: by exact login of a bot account, else by a mark in the body where the
     /// reviewer is known to speak through such accounts.
     pub fn reviewer_of(&self, login: &Login, kind: AccountKind, body: &str) -> Option<&Reviewer> {

@@ -3,7 +3,7 @@
 //! processor's near memory beside those of hundreds of other patterns.
 
 use std::ops::Range;
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 
 use regex_automata::Input;
 use regex_automata::meta::{Config, Regex};
@@ -36,7 +36,7 @@ pub(super) struct Engine {
 pub(super) struct Built {
     regex: Regex,
     /// The groups that have a name.
-    names: Arc<[(Box<str>, usize)]>,
+    names: Box<[(Box<str>, usize)]>,
 }
 
 /// What the groups of a pattern hold in a text.
@@ -46,9 +46,18 @@ pub(super) struct Groups<'t> {
     at: usize,
     text: &'t str,
     /// Where each group begins and ends, the whole first.
-    slots: Vec<Option<NonMaxUsize>>,
-    names: Arc<[(Box<str>, usize)]>,
+    slots: Slots,
+    names: &'t [(Box<str>, usize)],
 }
+
+/// Places of groups; those of most patterns are few.
+#[derive(Debug)]
+enum Slots {
+    Few([Option<NonMaxUsize>; FEW]),
+    Many(Vec<Option<NonMaxUsize>>),
+}
+
+const FEW: usize = 10;
 
 /// Tells whether a text is one of ASCII that the smaller pattern serves.
 pub(super) fn is_plain(text: &str) -> bool {
@@ -103,16 +112,32 @@ impl Built {
     }
 
     /// Returns what the groups hold there, for a text that begins at a place of a longer one.
-    pub(super) fn groups<'t>(&self, text: &'t str, from: usize, at: usize) -> Option<Groups<'t>> {
-        let mut slots = vec![None; 2 * self.regex.captures_len()];
-        self.regex.search_slots(&Self::input(text, from), &mut slots)?;
-        Some(Groups { at, text, slots, names: Arc::clone(&self.names) })
+    pub(super) fn groups<'t>(&'t self, text: &'t str, from: usize, at: usize) -> Option<Groups<'t>> {
+        let input = Self::input(text, from);
+        let count = 2 * self.regex.captures_len();
+        let mut few = [None; FEW];
+        let slots = match few.get_mut(..count) {
+            Some(slots) => {
+                self.regex.search_slots(&input, slots)?;
+                Slots::Few(few)
+            }
+            None => {
+                let mut slots = vec![None; count];
+                self.regex.search_slots(&input, &mut slots)?;
+                Slots::Many(slots)
+            }
+        };
+        Some(Groups { at, text, slots, names: &self.names })
     }
 }
 
 impl<'t> Groups<'t> {
     fn span(&self, group: usize) -> Option<Range<usize>> {
-        let slot = |n: usize| self.slots.get(n).copied().flatten().map(NonMaxUsize::get);
+        let slots = match &self.slots {
+            Slots::Few(slots) => slots.as_slice(),
+            Slots::Many(slots) => slots,
+        };
+        let slot = |n: usize| slots.get(n).copied().flatten().map(NonMaxUsize::get);
         Some(slot(2 * group)?..slot(2 * group + 1)?)
     }
 
@@ -164,7 +189,8 @@ mod tests {
 
     fn spans(pattern: &str, text: &str, plain: bool) -> Option<(Range<usize>, Option<String>)> {
         let engine = Engine::default();
-        let found = engine.built(plain, Tried::Anywhere, || pattern.to_owned()).groups(text, 0, 0)?;
+        let built = engine.built(plain, Tried::Anywhere, || pattern.to_owned());
+        let found = built.groups(text, 0, 0)?;
         Some((found.range(), found.name("g").map(str::to_owned)))
     }
 

@@ -32,7 +32,7 @@ pub(super) enum Wanted {
     /// All there is.
     All,
     /// Only the kind of the comment, and of its findings what [`super::offline`] answers: neither their text nor what
-    /// knows them again, and no signal.
+    /// knows them again, no signal, and not who the reviewer is.
     Answer,
 }
 
@@ -82,7 +82,9 @@ pub(super) fn read(rules: &Rules, input: &CommentInput<'_>, wanted: Wanted) -> C
         out.findings.clear();
     }
     out.closed = closed.or(out.closed);
-    out.reviewer = known.map(|r| r.name.clone());
+    if wanted == Wanted::All {
+        out.reviewer = known.map(|r| r.name.clone());
+    }
     out
 }
 

@@ -179,8 +179,9 @@ impl<'a> Author<'a> {
             return Level { at: hit.at, ..self.assumed() };
         }
         let question = self.own.questions.contains(&hit.native) || file.questions.contains(&hit.native);
-        let matched = hit.text.trim().replace('\u{1}', "…");
-        let rule = RuleRef { file: format!("{}.toml", file.name), name: marker.name.clone(), matched };
+        let matched = hit.text.trim();
+        let matched = if matched.contains('\u{1}') { matched.replace('\u{1}', "…") } else { matched.to_owned() };
+        let rule = RuleRef { file: [&file.name, ".toml"].concat(), name: marker.name.clone(), matched };
         let native = Some(hit.native).filter(|n| !n.is_empty());
         Level { severity, decided_by, rule: Some(rule), native, question, at: hit.at }
     }
@@ -256,7 +257,7 @@ impl<'t> Head<'t> {
         }
     }
 
-    fn hit(&self, marker: &Marker) -> Option<Hit<'_>> {
+    fn hit<'h>(&'h self, marker: &'h Marker) -> Option<Hit<'h>> {
         let text = self.of(marker);
         let skipped = if marker.place == MarkerPlace::Label { self.label } else { 0 };
         let found = captures(&marker.pattern, marker.unless.as_ref(), text)?;
@@ -267,12 +268,12 @@ impl<'t> Head<'t> {
     }
 }
 
-fn anywhere<'t>(marker: &Marker, text: &'t str) -> Option<Hit<'t>> {
+fn anywhere<'t>(marker: &'t Marker, text: &'t str) -> Option<Hit<'t>> {
     let found = captures(&marker.pattern, marker.unless.as_ref(), text)?;
     Some(Hit::of(marker, &found))
 }
 
-fn captures<'t>(pattern: &Pattern, unless: Option<&Pattern>, text: &'t str) -> Option<Groups<'t>> {
+fn captures<'t>(pattern: &'t Pattern, unless: Option<&Pattern>, text: &'t str) -> Option<Groups<'t>> {
     let found = pattern.groups(text)?;
     let refused = unless.is_some_and(|u| u.is_match(line_around(text, found.range())));
     (!refused).then_some(found)

@@ -1,6 +1,7 @@
 //! What a comment asks for, and how bad that is (rules R3 to R5), by rules that are data. It knows one text at a time:
 //! threads, earlier rounds and the state of a reviewer are decided elsewhere.
 
+mod batch;
 mod clean;
 mod compile;
 mod engine;

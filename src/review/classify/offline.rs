@@ -2,12 +2,12 @@
 
 use std::borrow::Cow;
 
-use serde_json::json;
+use serde_json::de::StrRead;
+use serde_json::{Deserializer, StreamDeserializer, json};
 
-use super::row::{Kept, Read, Row};
+use super::batch::{Asked, Batch, Who};
+use super::row::{Kept, Read};
 use super::{Classified, CommentInput, Rules, found, found::Wanted};
-use crate::review::comment::AccountKind;
-use crate::review::ids::Login;
 
 /// Classifies a JSON array or JSON lines of comments; returns one JSON line per comment and whether one was bad.
 pub fn classify_stream(bytes: &[u8], rules: &Rules) -> (Vec<String>, bool) {
@@ -25,58 +25,52 @@ pub fn classify_each(bytes: &[u8], rules: &Rules, mut told: impl FnMut(&str)) ->
             return true;
         }
     };
-    let mut answers = Answers { rules, line: Vec::new(), bad: false, told };
+    let mut batch = Batch::new(rules, told);
     let trimmed = text.trim_start();
     if trimmed.starts_with('[')
         && let Ok(all) = serde_json::from_str::<Vec<Read<'_>>>(trimmed)
     {
-        all.iter().enumerate().for_each(|(n, read)| answers.tell(read, n + 1));
-        return answers.bad;
+        all.into_iter().enumerate().for_each(|(n, read)| batch.ask(Ok(read), n + 1));
+        return batch.end();
     }
     if let Ok(read @ Read::Comment(_)) = serde_json::from_str(trimmed) {
-        answers.tell(&read, 1);
-        return answers.bad;
+        batch.ask(Ok(read), 1);
+        return batch.end();
     }
-    for (n, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
-        match serde_json::from_str(line.trim()) {
-            Ok(read) => answers.tell(&read, n + 1),
-            Err(why) => answers.fail(&format!("not JSON: {why}"), n + 1),
+    let (mut rows, mut at) = (Rows { stream: Some(Deserializer::from_str(&text).into_iter()) }, 0);
+    for (n, line) in text.split_inclusive('\n').enumerate() {
+        let row = line.trim();
+        if !row.is_empty() {
+            let end = at + line.trim_end().len();
+            batch.ask(rows.read(row, end).map_err(|why| format!("not JSON: {why}")), n + 1);
         }
+        at += line.len();
     }
-    answers.bad
+    batch.end()
 }
 
-/// Answers on their way.
-struct Answers<'a, T> {
-    rules: &'a Rules,
-    /// Room for one.
-    line: Vec<u8>,
-    /// Whether one was an error.
-    bad: bool,
-    told: T,
+/// A text of which every line is one row. One reader goes through all of it, with the room it has, for as long as that is
+/// so; the first line that is none ends that, and this and all later ones are read alone.
+struct Rows<'t> {
+    stream: Option<StreamDeserializer<'t, StrRead<'t>, Read<'t>>>,
 }
 
-impl<T: FnMut(&str)> Answers<'_, T> {
-    fn tell(&mut self, read: &Read<'_>, n: usize) {
-        self.line.clear();
-        let written = match read {
-            Read::Comment(row) => answer(row, self.rules, &mut self.line),
-            Read::Other => Err("not a comment object".to_owned()),
-        };
-        match written.as_ref().map(|()| std::str::from_utf8(&self.line)) {
-            Ok(Ok(line)) => (self.told)(line),
-            Ok(Err(why)) => self.fail(&why.to_string(), n),
-            Err(why) => self.fail(why, n),
+impl<'t> Rows<'t> {
+    /// Reads the next line, of which the white space around it is left out, and which ends at a place of the text. Between
+    /// the row before and this one is nothing but white space, so that a value that ends there is this line and no more.
+    fn read(&mut self, line: &'t str, end: usize) -> serde_json::Result<Read<'t>> {
+        if let Some(stream) = &mut self.stream {
+            match stream.next() {
+                Some(Ok(read)) if stream.byte_offset() == end => return Ok(read),
+                _ => self.stream = None,
+            }
         }
-    }
-
-    fn fail(&mut self, why: &str, n: usize) {
-        self.bad = true;
-        (self.told)(&error(why, n));
+        serde_json::from_str(line)
     }
 }
 
-fn error(why: &str, line: usize) -> String {
+/// Returns the answer to a row that is no comment.
+pub(super) fn error(why: &str, line: usize) -> String {
     json!({ "error": why, "line": line }).to_string()
 }
 
@@ -104,90 +98,83 @@ fn utf8(bytes: &[u8]) -> Result<Cow<'_, str>, String> {
 }
 
 /// Writes the answer to one comment.
-fn answer(row: &Row<'_>, rules: &Rules, out: &mut Vec<u8>) -> Result<(), String> {
-    let body = row.body()?;
-    let channel = row.channel()?;
-    let written = row.login();
-    let login = Login::new(written);
+pub(super) fn answer(asked: &Asked<'_>, who: &Who, rules: &Rules, out: &mut String) -> Result<(), String> {
     let input = CommentInput {
-        account: row.account_kind().unwrap_or_else(|| guess_account(rules, &login, written)),
-        path: row.path(),
-        line: row.line(),
-        is_reply: row.is_reply(),
-        reply_unknown: row.reply_unknown(),
-        review_state: row.state(),
-        ..CommentInput::new(&login, AccountKind::Person, channel, body)
+        path: asked.path.as_deref(),
+        line: asked.line,
+        is_reply: asked.is_reply,
+        reply_unknown: asked.reply_unknown,
+        review_state: asked.state,
+        ..CommentInput::new(&who.login, asked.account.unwrap_or(who.account), asked.channel, &asked.body)
     };
     let classified = found::read(rules, &input, Wanted::Answer);
-    write(&row.id, &classified, out).map_err(|why| why.to_string())
-}
-
-/// An account without a type: the suffix that only apps have, or the exact login of a known reviewer.
-fn guess_account(rules: &Rules, login: &Login, written: &str) -> AccountKind {
-    let known = || rules.reviewer_of(login, AccountKind::Bot, "").is_some();
-    if written.trim().ends_with("[bot]") || known() { AccountKind::Bot } else { AccountKind::Person }
+    write(&asked.id, &classified, out).map_err(|why| why.to_string())
 }
 
 /// Writes the answer as one JSON object. Its names and words are written as they are; only texts from outside need more.
-fn write(id: &Kept<'_>, classified: &Classified, out: &mut Vec<u8>) -> serde_json::Result<()> {
+fn write(id: &Kept<'_>, classified: &Classified, out: &mut String) -> serde_json::Result<()> {
     // A finding closed by an edit keeps its level for the reader, though it is no open finding any more.
     let shown = classified.worst().or(classified.closed_finding.as_ref());
-    word(out, "{\"id\":");
+    out.push_str("{\"id\":");
     match id {
         Kept::Text(id) => text(out, id)?,
-        Kept::Other(id) => serde_json::to_writer(&mut *out, id)?,
+        Kept::Other(id) => out.push_str(&serde_json::to_string(id)?),
     }
-    word(out, ",\"severity\":\"");
-    word(out, shown.map_or("none", |found| found.severity.as_str()));
-    word(out, "\",\"decided_by\":");
+    out.push_str(",\"severity\":\"");
+    out.push_str(shown.map_or("none", |found| found.severity.as_str()));
+    out.push_str("\",\"decided_by\":");
     match classified.decided_by() {
         Some(by) => {
-            word(out, "\"");
-            word(out, by.as_str());
-            word(out, "\"");
+            out.push_str("\"");
+            out.push_str(by.as_str());
+            out.push_str("\"");
         }
-        None => word(out, "null"),
+        None => out.push_str("null"),
     }
-    word(out, ",\"rule\":");
+    out.push_str(",\"rule\":");
     match classified.rule() {
-        Some(rule) => text(out, &[rule.file.as_str(), ":", rule.name.as_str()].concat())?,
-        None => word(out, "null"),
+        Some(rule) => texts(out, &[&rule.file, ":", &rule.name])?,
+        None => out.push_str("null"),
     }
-    word(out, ",\"kind\":\"");
-    word(out, classified.kind.as_str());
-    word(out, "\",\"findings\":[");
+    out.push_str(",\"kind\":\"");
+    out.push_str(classified.kind.as_str());
+    out.push_str("\",\"findings\":[");
     for (n, found) in classified.findings.iter().enumerate() {
-        word(out, if n == 0 { "{\"severity\":\"" } else { ",{\"severity\":\"" });
-        word(out, found.severity.as_str());
-        word(out, "\",\"decided_by\":\"");
-        word(out, found.decided_by.as_str());
-        word(out, "\",\"title\":");
+        out.push_str(if n == 0 { "{\"severity\":\"" } else { ",{\"severity\":\"" });
+        out.push_str(found.severity.as_str());
+        out.push_str("\",\"decided_by\":\"");
+        out.push_str(found.decided_by.as_str());
+        out.push_str("\",\"title\":");
         text(out, &found.title)?;
-        word(out, ",\"path\":");
+        out.push_str(",\"path\":");
         match &found.path {
             Some(path) => text(out, path)?,
-            None => word(out, "null"),
+            None => out.push_str("null"),
         }
-        word(out, ",\"line\":");
-        serde_json::to_writer(&mut *out, &found.line)?;
-        word(out, "}");
+        out.push_str(",\"line\":");
+        match found.line {
+            Some(line) => out.push_str(&line.to_string()),
+            None => out.push_str("null"),
+        }
+        out.push_str("}");
     }
-    word(out, "]}");
+    out.push_str("]}");
     Ok(())
 }
 
-fn word(out: &mut Vec<u8>, word: &str) {
-    out.extend_from_slice(word.as_bytes());
+fn text(out: &mut String, text: &str) -> serde_json::Result<()> {
+    texts(out, &[text])
 }
 
-/// Writes a text as JSON. Most hold nothing to escape, which is told by a few wide steps.
-fn text(out: &mut Vec<u8>, text: &str) -> serde_json::Result<()> {
-    let escaped = |byte: &u8| (*byte < b' ') | (*byte == b'"') | (*byte == b'\\');
-    if text.bytes().fold(false, |any, byte| any | escaped(&byte)) {
-        return serde_json::to_writer(out, text);
+/// Writes texts as one text of JSON. Most hold nothing to escape, which is told by a few wide steps.
+fn texts(out: &mut String, texts: &[&str]) -> serde_json::Result<()> {
+    let escaped = |byte: u8| (byte < b' ') | (byte == b'"') | (byte == b'\\');
+    if texts.iter().any(|text| text.bytes().fold(false, |any, byte| any | escaped(byte))) {
+        out.push_str(&serde_json::to_string(&texts.concat())?);
+        return Ok(());
     }
-    word(out, "\"");
-    word(out, text);
-    word(out, "\"");
+    out.push('"');
+    texts.iter().for_each(|text| out.push_str(text));
+    out.push('"');
     Ok(())
 }

@@ -59,22 +59,24 @@ pub(super) struct Page {
 }
 
 /// Rooms of pages, for the page after: most bodies fit into the room of the one before.
-type Room = (String, Vec<Line>);
+type Room = (String, Vec<Line>, Vec<Block>);
 
 /// A room for more than this is given back to the system.
 const ROOM: usize = 1 << 20;
 
 thread_local! {
-    static SPARE: Cell<Room> = const { Cell::new((String::new(), Vec::new())) };
+    static SPARE: Cell<Room> = const { Cell::new((String::new(), Vec::new(), Vec::new())) };
 }
 
 impl Drop for Page {
     fn drop(&mut self) {
         let (mut flat, mut lines) = (std::mem::take(&mut self.flat), std::mem::take(&mut self.lines));
-        if flat.capacity() <= ROOM && lines.capacity() <= ROOM / 16 {
+        let mut blocks = std::mem::take(&mut self.blocks);
+        if flat.capacity() <= ROOM && lines.capacity() <= ROOM / 16 && blocks.capacity() <= ROOM / 64 {
             flat.clear();
             lines.clear();
-            SPARE.set((flat, lines));
+            blocks.clear();
+            SPARE.set((flat, lines, blocks));
         }
     }
 }
@@ -119,6 +121,7 @@ impl Page {
 struct Scan<'a> {
     text: &'a str,
     page: Page,
+    /// The blocks that are open in the body, innermost last.
     stack: Vec<u32>,
     fence: Option<Fence>,
     in_comment: bool,
@@ -134,8 +137,8 @@ struct Scan<'a> {
 
 impl<'a> Scan<'a> {
     fn new(text: &'a str) -> Self {
-        let (flat, lines) = SPARE.take();
-        let mut page = Page { joined: false, flat, lines, blocks: Vec::new(), hidden: String::new(), has_code: false };
+        let (flat, lines, blocks) = SPARE.take();
+        let mut page = Page { joined: false, flat, lines, blocks, hidden: String::new(), has_code: false };
         page.flat.reserve(text.len() + 1);
         // Most texts have as many lines as line ends; a large list is not moved over and over then.
         page.lines.reserve(memchr_iter(b'\n', text.as_bytes()).count() + 1);
@@ -144,7 +147,7 @@ impl<'a> Scan<'a> {
         Self {
             text,
             page,
-            stack: vec![BODY],
+            stack: Vec::new(),
             fence: None,
             in_comment: false,
             summary: None,
@@ -321,9 +324,7 @@ impl<'a> Scan<'a> {
             }
             Tag::DetailsEnd => {
                 self.summary = None;
-                if self.stack.len() > 1
-                    && let Some(top) = self.stack.pop()
-                {
+                if let Some(top) = self.stack.pop() {
                     let block = &mut self.page.blocks[top as usize];
                     block.closed = true;
                     self.quotes = block.quotes;

@@ -108,12 +108,12 @@ impl Pattern {
     }
 
     /// Returns what the groups of the pattern hold where it fits a text first.
-    pub(super) fn groups<'t>(&self, text: &'t str) -> Option<Groups<'t>> {
+    pub(super) fn groups<'t>(&'t self, text: &'t str) -> Option<Groups<'t>> {
         self.groups_from(text, 0, &mut TRIES.clone())
     }
 
     /// Returns what the groups of the pattern hold wherever it fits a text.
-    pub(super) fn all_groups<'t>(&self, text: &'t str) -> impl Iterator<Item = Groups<'t>> {
+    pub(super) fn all_groups<'t>(&'t self, text: &'t str) -> impl Iterator<Item = Groups<'t>> {
         let mut tries = TRIES;
         let mut next = move |from| self.groups_from(text, from, &mut tries);
         std::iter::successors(next(0), move |found| next(found.range().end))
@@ -152,19 +152,19 @@ impl Pattern {
         Cow::Owned(out)
     }
 
-    fn groups_from<'t>(&self, text: &'t str, from: usize, tries: &mut usize) -> Option<Groups<'t>> {
+    fn groups_from<'t>(&'t self, text: &'t str, from: usize, tries: &mut usize) -> Option<Groups<'t>> {
         self.first(text, from, tries, |built, at, from| built.groups(text.get(at..)?, from, at))
     }
 
     /// Asks where the pattern may begin, from a place on, until there is an answer: about the rest of the text there, or
     /// about the whole text once there were too many tries. Whoever is asked is told where the text begins that it is
     /// asked about, and from which place of that on.
-    fn first<T>(
-        &self,
+    fn first<'p, T>(
+        &'p self,
         text: &str,
         from: usize,
         tries: &mut usize,
-        ask: impl Fn(&Built, usize, usize) -> Option<T>,
+        ask: impl Fn(&'p Built, usize, usize) -> Option<T>,
     ) -> Option<T> {
         let start = self.start();
         let mut at = start.next(text, from)?;

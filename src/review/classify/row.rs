@@ -83,12 +83,6 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// Returns the login as written.
-    pub(super) fn login(&self) -> &str {
-        let of_user = || self.account().and_then(|account| account.login.text());
-        self.login.text().or_else(of_user).unwrap_or("ghost")
-    }
-
     /// Returns the kind of the account, where the row says it.
     pub(super) fn account_kind(&self) -> Option<AccountKind> {
         let of_user = |user: &'_ Account<'a>| user.kind.text().or_else(|| user.typename.text()).map(account_kind);
@@ -117,11 +111,6 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// Returns the path, if there is one.
-    pub(super) fn path(&self) -> Option<&str> {
-        self.path.text().filter(|path| !path.is_empty())
-    }
-
     /// Returns the line, if it is one.
     pub(super) fn line(&self) -> Option<u32> {
         let line = self.line.whole().or_else(|| self.original_line.whole());
@@ -140,6 +129,17 @@ impl<'a> Row<'a> {
     /// Tells whether nobody can tell. A forge's own object names the comment it answers; the short form cannot.
     pub(super) fn reply_unknown(&self) -> bool {
         self.answers().is_none() && self.account().is_none()
+    }
+
+    /// Takes out the id, the login as written, the text and the path.
+    pub(super) fn into_texts(self) -> (Kept<'a>, Cow<'a, str>, Cow<'a, str>, Option<Cow<'a, str>>) {
+        let of_user = match self.user.or(self.author) {
+            Some(User::Known(account)) => account.login.into_text(),
+            Some(User::Other) | None => None,
+        };
+        let login = self.login.into_text().or(of_user).unwrap_or(Cow::Borrowed("ghost"));
+        let path = self.path.into_text().filter(|path| !path.is_empty());
+        (self.id, login, self.body.into_text().unwrap_or_default(), path)
     }
 
     /// Returns the state of a review.
@@ -175,7 +175,11 @@ fn review_state(text: &str) -> ReviewState {
     }
 }
 
-impl Field<'_> {
+impl<'a> Field<'a> {
+    fn into_text(self) -> Option<Cow<'a, str>> {
+        if let Self::Text(text) = self { Some(text) } else { None }
+    }
+
     fn text(&self) -> Option<&str> {
         if let Self::Text(text) = self { Some(text) } else { None }
     }
@@ -478,16 +482,18 @@ mod tests {
     fn the_last_of_several_members_counts_and_text_is_not_copied() {
         let last =
             row(r#"{"body": "a", "user": {"login": "x", "type": "Bot"}, "user": {"login": 5}, "b\u006fdy": "b"}"#);
-        assert_eq!((last.body(), last.login(), last.account_kind()), (Ok("b"), "ghost", None));
+        assert_eq!((last.body(), last.account_kind()), (Ok("b"), None));
+        assert_eq!(last.into_texts().1, "ghost");
         let plain = row(r#"{"body": "plain", "path": "with \" escape"}"#);
         assert!(matches!(plain.body, Field::Text(Cow::Borrowed("plain"))));
-        assert_eq!(plain.path(), Some("with \" escape"));
+        assert_eq!(plain.into_texts().3.as_deref(), Some("with \" escape"));
     }
 
     #[test]
     fn a_null_user_hides_the_author_and_a_null_answer_is_known() {
         let hidden = row(r#"{"body": null, "user": null, "author": {"login": "x"}}"#);
-        assert_eq!((hidden.login(), hidden.reply_unknown(), hidden.body()), ("ghost", true, Ok("")));
+        assert_eq!((hidden.reply_unknown(), hidden.body()), (true, Ok("")));
+        assert_eq!(hidden.into_texts().1, "ghost");
         assert!(row(r#"{"user": null}"#).body().is_err() && row(r#"{"author": {}}"#).body() == Ok(""));
         let known = row(r#"{"body": "", "in_reply_to_id": null, "in_reply_to": 5}"#);
         assert!(!known.is_reply() && !known.reply_unknown());

@@ -42,7 +42,9 @@ pub(super) fn read(reviewer: &Sifted<'_>, channel: Channel, page: &Page, view: &
         let Some(found) = fit(reviewer, rule, page, view, wanted) else { continue };
         let left_over = left_over(rule, view);
         let clean = left_over.is_none();
-        said.signals.extend(signal(rule.is, found, rule.clears, clean));
+        if wanted == Wanted::All {
+            said.signals.extend(signal(rule.is, found, rule.clears, clean));
+        }
         if rule.more {
             continue;
         }

@@ -135,6 +135,10 @@ fn is_list_mark(text: &str) -> bool {
 }
 
 fn is_bare_level(text: &str) -> bool {
+    // The longest is `critical severity`.
+    if text.len() > 17 {
+        return false;
+    }
     let lower = text.to_ascii_lowercase();
     let word = lower.strip_suffix(" severity").or_else(|| lower.strip_suffix(" priority")).unwrap_or(&lower);
     matches!(

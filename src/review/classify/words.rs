@@ -12,7 +12,7 @@ use super::title::strip;
 /// A page together with what is not the author's own on it.
 pub(super) struct Words<'a> {
     pub(super) page: &'a Page,
-    /// Blocks that hold noise.
+    /// Blocks that hold noise; those that are not told of hold none.
     noise: Vec<bool>,
     /// Lines that carry no meaning: footers, closing lines.
     dropped: Vec<usize>,
@@ -32,8 +32,9 @@ impl<'a> Words<'a> {
     pub(super) fn new(page: &'a Page, reviewer: &Sifted<'_>) -> Self {
         // Without a `<details>` there is no summary.
         let patterns: Vec<_> = if page.blocks.len() > 1 { reviewer.noise().collect() } else { Vec::new() };
-        let mut noise = Vec::with_capacity(page.blocks.len());
-        for (index, block) in page.blocks.iter().enumerate() {
+        let blocks = if patterns.is_empty() { &[] } else { page.blocks.as_slice() };
+        let mut noise = Vec::with_capacity(blocks.len());
+        for (index, block) in blocks.iter().enumerate() {
             let inherited = index > 0 && noise.get(block.parent as usize).copied().unwrap_or(false);
             let own = || block.closed && index as u32 != BODY && patterns.iter().any(|n| n.is_match(&block.summary));
             noise.push(inherited || own());
