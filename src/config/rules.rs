@@ -129,8 +129,9 @@ mod tests {
             .filter_map(|row| serde_json::from_str::<serde_json::Value>(row).ok()?["body"].as_str().map(str::to_owned))
             .collect();
         assert!(bodies.len() >= 60, "{} bodies", bodies.len());
-        for body in &bodies {
-            for body in [body.clone(), body.to_uppercase(), body.replace(' ', "\u{a0}")] {
+        for (n, body) in bodies.iter().enumerate() {
+            let other = if n % 2 == 0 { body.to_uppercase() } else { body.replace(' ', "\u{a0}") };
+            for body in [body.clone(), other] {
                 assert_eq!(rules.ruled_out_wrongly(&body), Vec::<String>::new(), "{body}");
             }
         }

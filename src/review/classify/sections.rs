@@ -1,7 +1,8 @@
 //! Findings that stand in a body: the parts of it that hold them, and where each one begins. It takes them out; `level` grades them.
 
 use super::clean::head;
-use super::page::{BODY, Page};
+use super::marks::is_list_item;
+use super::page::{BODY, Line, Page};
 use super::pattern::{Groups, Pattern};
 use super::reviewer::{Section, Sifted};
 use super::words::Words;
@@ -32,6 +33,41 @@ pub(super) struct Item {
     pub(super) copied: bool,
     block: u32,
     by_block: bool,
+    /// Where it stands in a list; `None` for what no bullet or number begins.
+    listed: Option<Listed>,
+}
+
+/// A bullet or a number at the beginning of a line.
+#[derive(Debug, Clone, Copy)]
+struct Listed {
+    /// How deep it is quoted.
+    quote: u16,
+    /// Columns before it.
+    indent: usize,
+    /// Columns before its text.
+    content: usize,
+    numbered: bool,
+}
+
+impl Listed {
+    fn of(line: &str, quote: u16) -> Option<Self> {
+        let text = line.trim_start();
+        if !is_list_item(text) {
+            return None;
+        }
+        let columns = |text: &str| text.chars().map(|c| if c == '\t' { 4 } else { 1 }).sum::<usize>();
+        let indent = columns(&line[..line.len() - text.len()]);
+        let numbered = text.starts_with(|c: char| c.is_ascii_digit());
+        let marker = text.find([' ', '\t']).unwrap_or_default();
+        Some(Self { quote, indent, content: indent + marker + 1, numbered })
+    }
+
+    /// Tells whether this stands inside of another one: quoted there, or under its text. Between a bullet and a number people
+    /// are less exact.
+    fn is_inside(self, other: Self) -> bool {
+        let from = if self.numbered == other.numbered { other.content } else { other.indent + 1 };
+        self.quote > other.quote || (self.quote == other.quote && self.indent >= from)
+    }
 }
 
 /// What the sections of a body hold.
@@ -232,12 +268,15 @@ impl Walk<'_> {
         }
         if turns
             && place.item.is_none()
+            && !self.is_part(section, line)
             && let Some(found) = rule.item.as_ref().and_then(|re| re.groups(text))
         {
             let from = head(self.section_of(place).map_or("", |(_, from)| from), 200).to_owned();
             let mut item = Item { section, from, first: index, block: line.block, ..Item::default() };
             item.take(&found);
             item.head = text.get(found.range().end..).unwrap_or_default().trim().to_owned();
+            item.listed = Listed::of(self.page.text(line), line.quote);
+            self.take_over(&mut item);
             self.close(index);
             self.start(item, place);
             return;
@@ -248,6 +287,36 @@ impl Walk<'_> {
         if let Some(item) = &mut self.current {
             item.lines.push(index);
         }
+    }
+
+    /// A line that names a file and says nothing is about what follows it.
+    fn take_over(&mut self, item: &mut Item) {
+        let only_named = |named: &Item| {
+            let said = named.lines.iter().any(|line| !self.page.text(&self.page.lines[*line]).trim().is_empty());
+            let bare = named.head.is_empty() && named.title.is_none() && named.level == self.rules[named.section].level;
+            named.section == item.section
+                && !named.by_block
+                && named.path.is_some()
+                && named.line.is_none()
+                && bare
+                && !said
+        };
+        if self.current.as_ref().is_some_and(only_named)
+            && let Some(named) = self.current.take()
+        {
+            item.path = item.path.take().or(named.path);
+        }
+    }
+
+    /// Tells whether a line goes on with the item before it: a list in its text, or one that it quotes. Where the item says
+    /// no more than a file, what stands under it are the findings.
+    fn is_part(&self, section: usize, line: &Line) -> bool {
+        let Some(item) = self.current.as_ref().filter(|item| item.section == section && !names_a_file(&item.head))
+        else {
+            return false;
+        };
+        let listed = || Listed::of(self.page.text(line), line.quote);
+        item.listed.is_some_and(|outer| listed().is_some_and(|inner| inner.is_inside(outer)))
     }
 
     /// A line of a section that repeats findings for machines; it counts from its heading on.
@@ -312,6 +381,12 @@ impl Walk<'_> {
             }
         }
     }
+}
+
+/// Tells whether a text is one word that looks like a path, marks around it left out.
+fn names_a_file(text: &str) -> bool {
+    let bare = text.trim_matches(|c: char| matches!(c, '*' | '_' | '`' | '[' | ']' | '(' | ')' | ':' | ' '));
+    !bare.is_empty() && !bare.contains(char::is_whitespace) && bare.contains(['.', '/'])
 }
 
 fn is_heading(text: &str) -> bool {

@@ -53,9 +53,17 @@ const KNOWN_TAGS: [&str; 40] = [
 
 /// Finds the title in the words of a finding: the first line that says something.
 pub(super) fn find(text: &str) -> Option<String> {
-    let mut lines = text.lines().filter(|line| speaks(line));
-    let first = lines.next()?;
+    let lines = || text.lines().filter(|line| speaks(line));
+    let first = lines().find(|line| !is_path(line)).or_else(|| lines().next())?;
     line(first)
+}
+
+/// Tells whether a line is a path and no more.
+fn is_path(line: &str) -> bool {
+    let bare = line.trim().trim_matches(['*', '`', ':']);
+    let name = bare.rsplit_once('/').and_then(|(_, name)| name.rsplit_once('.'));
+    name.is_some_and(|(_, kind)| (1..=5).contains(&kind.len()) && kind.bytes().all(|b| b.is_ascii_alphanumeric()))
+        && !bare.contains(char::is_whitespace)
 }
 
 /// Turns one line into a title.
@@ -74,7 +82,7 @@ pub(super) fn line(raw: &str) -> Option<String> {
     };
     let words = htmlize::unescape(words.trim());
     let words = words.trim().trim_start_matches(['·', '—', '–']).trim();
-    let words = words.strip_prefix("- ").unwrap_or(words);
+    let words = ["- ", ": "].iter().find_map(|mark| words.strip_prefix(mark)).unwrap_or(words);
     (!words.is_empty() && words.chars().any(char::is_alphanumeric)).then(|| capped(words))
 }
 
@@ -312,7 +320,9 @@ fn ends_here(text: &str, at: usize, end: usize) -> bool {
     let word = text[..at].rsplit([' ', '(']).next().unwrap_or_default();
     let short = matches!(word, "e.g" | "i.e" | "etc" | "vs" | "cf" | "approx" | "resp" | "no" | "z.B" | "bzw" | "t.ex");
     let goes_on = rest.trim_start().chars().next().is_some_and(char::is_lowercase);
+    // A level at the beginning is no sentence.
     !(short && (goes_on || word.contains('.')))
+        && !(is_bare_level(&text[..at]) && !rest.trim().is_empty())
         && !(word.chars().all(|c| c.is_ascii_digit()) && !word.is_empty() && at < 3)
 }
 
