@@ -22,6 +22,8 @@ pub(super) fn io(what: &'static str, path: &Utf8Path, why: impl ToString) -> Sto
 pub(super) enum Durable {
     /// Synced, folder included.
     Yes,
+    /// Either whole or absent then.
+    Whole,
     /// Replaced in one step, no more.
     No,
 }
@@ -35,7 +37,7 @@ pub(super) fn replace(path: &Utf8Path, data: &[u8], durable: Durable) -> Result<
             .permissions(std::fs::Permissions::from_mode(0o600))
             .tempfile_in(dir)?;
         file.write_all(data)?;
-        if durable == Durable::Yes {
+        if durable != Durable::No {
             file.as_file().sync_all()?;
         }
         file.persist(path).map_err(|e| e.error)?;
