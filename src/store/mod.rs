@@ -5,6 +5,7 @@ mod atomic;
 mod ledger;
 mod lock;
 mod pulls;
+mod readings;
 mod scratchpad;
 mod summary_file;
 

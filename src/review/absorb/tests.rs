@@ -87,7 +87,7 @@ impl Scene {
             at: time(10),
             account: Some(person("runner")),
             pr,
-            comments: Vec::new(),
+            comments: Vec::new().into(),
             threads: Vec::new(),
             reactions: Vec::new(),
             permissions: [("ann", Permission::Write), ("dev", Permission::Write), ("eve", Permission::Read)]
@@ -117,7 +117,7 @@ impl Scene {
             "dev" => Standing::PrAuthor { writes: true },
             _ => Standing::Untrusted,
         };
-        self.notes.push(Note { channel, id, author: Some(author.clone()), standing, said });
+        self.notes.push(Note { channel, id, author: Some(author.clone()), standing, said: said.into() });
         let created_at = time(id as i64);
         self.obs.comments.push(Comment {
             id,
@@ -439,7 +439,7 @@ fn only_an_edit_takes_a_finding_out_of_a_comment() {
     let (mut summary, mut scene) = (summary(), Scene::new());
     scene.inline(1, "codex", 3, found(Severity::P2, GUARD));
     scene.absorb(&mut summary);
-    scene.note(1).said = said(Kind::Noise);
+    scene.note(1).said = said(Kind::Noise).into();
     scene.absorb(&mut summary);
     assert_eq!(status(&summary, "c1"), Status::Open, "our reading changed, not the comment");
 }
