@@ -29,6 +29,9 @@ const HARMLESS: [&str; 9] = [
     "GIT_SSH_COMMAND",
 ];
 
+/// Beginnings of names of such variables: who commits, how to reach a remote, what a prompt shows.
+const HARMLESS_STARTS: [&str; 5] = ["GIT_AUTHOR_", "GIT_COMMITTER_", "GIT_SSL_", "GIT_HTTP_", "GIT_PS1_"];
+
 /// What git would say.
 pub(super) struct Plain {
     /// Top of the worktree.
@@ -61,8 +64,7 @@ impl Around {
         let known = program.is_some_and(|found| PROGRAMS.iter().any(|p| found == Path::new(p)) && is_program(&found));
         let speaks = |name: &OsString| {
             let name = name.to_string_lossy();
-            let harmless =
-                HARMLESS.contains(&&*name) || name.starts_with("GIT_AUTHOR_") || name.starts_with("GIT_COMMITTER_");
+            let harmless = HARMLESS.contains(&&*name) || HARMLESS_STARTS.iter().any(|start| name.starts_with(start));
             name.starts_with("GIT_") && !harmless && !run::is_scrubbed(&name)
         };
         cfg!(target_os = "linux") && known && !self.0.keys().any(speaks)
@@ -107,7 +109,7 @@ pub(super) fn look(dir: &Utf8Path, around: &Around) -> Option<Plain> {
     let repo = Repository::open_ext(dir, RepositoryOpenFlags::empty(), none).ok()?;
     let folder = |path: &Path| Utf8PathBuf::from_path_buf(path.canonicalize().ok()?).ok();
     let (toplevel, git_dir, common_dir) = (folder(repo.workdir()?)?, folder(repo.path())?, folder(repo.commondir())?);
-    let here = dir.canonicalize_utf8().ok()?;
+    let here = dir.canonicalize_utf8().ok().filter(|here| here.is_dir())?;
     // Git refuses what belongs to somebody else, unless it is told to trust it.
     let user = rustix::process::geteuid().as_raw();
     let entry = toplevel.join(".git");
@@ -316,7 +318,8 @@ mod tests {
             assert!(place.look("work").is_none(), "{text}");
         }
         own("");
-        assert!(place.look("work/.git").is_none() && place.look("home").is_none());
+        place.write("work/file", "");
+        assert!(["work/.git", "work/file", "work/none", "home"].iter().all(|dir| place.look(dir).is_none()));
         let with = |name: &str, value: &str| {
             let mut env = place.around.0.clone();
             env.insert(name.into(), value.into());
