@@ -7,6 +7,7 @@ use std::sync::mpsc::Receiver;
 
 use crate::config::rules;
 use crate::github::Github;
+use crate::ports::{Loaded, Store as _};
 use crate::review::classify::Rules;
 use crate::review::classify::rules::{ReviewerOverride, UserRule};
 use crate::review::comment::Comment;
@@ -23,13 +24,16 @@ pub(super) struct Heard {
     readings: Readings,
     /// True when an earlier look found it out.
     kept: bool,
+    /// The state, as it was when the look began. Whoever saves compares it with what is there then.
+    pub(super) state: Option<Loaded>,
 }
 
 impl Heard {
-    /// Takes what an earlier look kept.
+    /// Takes what an earlier look kept, and the state.
     pub(super) fn kept(store: Option<FileStore>) -> Option<Self> {
-        let (by, readings) = store?.readings(&this_program()?)?;
-        Some(Self { by: Some(by), readings, kept: true })
+        let store = store?;
+        let (by, readings) = store.readings(&this_program()?)?;
+        Some(Self { by: Some(by), readings, kept: true, state: store.load(None).ok() })
     }
 
     /// Reads the built-in rules and runs them over what is known or heard early, so that they are compiled when the forge
@@ -45,7 +49,7 @@ impl Heard {
         };
         read(&forge.known_comments());
         heard.iter().for_each(|comments| read(&comments));
-        Self { by: Some(named(&user, &overrides)), readings, kept: false }
+        Self { by: Some(named(&user, &overrides)), readings, kept: false, state: None }
     }
 
     /// Reads what nobody has read yet. Names the rules where there is something new to keep.
@@ -114,9 +118,12 @@ mod tests {
         let mut readings = Readings::default();
         assert!(readings.complete(&rules, &obs));
         assert!(!readings.complete(&rules, &obs), "nothing is read twice");
-        let text = serde_json::to_vec(&readings.to_kept()).expect("it can be kept");
-        let kept = Readings::from_kept(serde_json::from_slice(&text).expect("it can be read again"));
-        assert_eq!(kept.to_kept().len(), readings.to_kept().len());
+        let mut kept = Readings::default();
+        for reading in readings.to_kept() {
+            let text = serde_json::to_vec(&reading).expect("it can be kept");
+            kept.keep(serde_json::from_slice(&text).expect("it can be read again"));
+        }
+        assert_eq!(kept.to_kept().count(), readings.to_kept().count());
         let mut known = Known { rules, readings: kept };
         assert!(!known.readings.complete(&known.rules, &obs), "all of it was kept");
         for comment in obs.comments.iter() {

@@ -54,6 +54,8 @@ pub(crate) struct Desk {
     known: Known,
     /// Names the rules, where they had to read something new.
     fresh: Option<String>,
+    /// The state, where it was read beside the forge.
+    state: Option<Loaded>,
     /// Guarded paths.
     pub(crate) guard: Guard,
     /// Templates.
@@ -78,10 +80,11 @@ pub(crate) fn desk(cx: &Context, command: &str) -> Result<Desk, Failure> {
 /// The same from a place that is known.
 pub(crate) fn desk_at(cx: &Context, command: &str, mut place: Place) -> Result<Desk, Failure> {
     let api = place::connect(&place, &cx.global, cx.forge_clock.clone())?;
-    let (meant, obs, force, heard) = read(cx, &place, &api)?;
+    let (meant, obs, force, mut heard) = read(cx, &place, &api)?;
     let pr = PrRef { host: place.host.clone(), slug: meant.slug.clone(), number: meant.number };
     let looked_up = place.remote_branch.clone();
     let Force { settings, rules, guard, mut notes, default_file, by } = force;
+    let state = heard.state.take();
     let (known, fresh) = heard.known(rules, by, &obs);
     notes.extend(loosened(&place, &api, &meant.slug, &obs, default_file.as_deref()));
     let branch = obs.pr.head_branch.clone();
@@ -89,20 +92,8 @@ pub(crate) fn desk_at(cx: &Context, command: &str, mut place: Place) -> Result<D
     let place = Place { tree: place.tree.for_pr(&place.remote, &branch)?, ..place };
     let forge = Github::new(api, pr.clone(), write_gap(cx));
     let store = FileStore::new(place.tree.common_dir(), &place.found.toplevel, pr.clone(), command)?;
-    let desk = Desk {
-        place,
-        pr,
-        settings,
-        known,
-        fresh,
-        guard,
-        prompts: prompts(),
-        forge,
-        store,
-        obs,
-        notes,
-        own_tree: false,
-    };
+    let (prompts, own_tree) = (prompts(), false);
+    let desk = Desk { place, pr, settings, known, fresh, state, guard, prompts, forge, store, obs, notes, own_tree };
     // Another pull request that was named says nothing about this branch.
     if desk.on_its_branch() {
         let common = desk.place.tree.common_dir();
@@ -219,6 +210,8 @@ fn read(cx: &Context, place: &Place, api: &Arc<Api>) -> Result<(Meant, Observati
     match found {
         Some(Err(failure)) => return Err(failure),
         Some(Ok(now)) if now != meant => {
+            let mut heard = heard;
+            heard.state = None;
             let file = api.contents(&now.slug, CONFIG_FILE, None)?;
             return Ok((now.clone(), observe(&now, &github(&now))?, Force::new(place, file.as_deref())?, heard));
         }
@@ -493,14 +486,24 @@ pub(crate) fn settings(place: &Place, api: &Api) -> Result<Settings, Failure> {
 
 /// One look of a command that only reads: state is saved when the lock is free and nothing came between.
 pub(crate) fn look(cx: &Context, desk: &Desk) -> Result<(Summary, Survey), Failure> {
+    std::thread::scope(|scope| {
+        if let (Depth::Warm, Some(rules)) = (cx.depth, &desk.fresh) {
+            let (store, readings) = (&desk.store, &desk.known.readings);
+            scope.spawn(move || heard::keep(store, rules, readings));
+        }
+        looked(cx, desk)
+    })
+}
+
+fn looked(cx: &Context, desk: &Desk) -> Result<(Summary, Survey), Failure> {
     let verifier = desk.verifier(cx)?;
     let ports = desk.ports(cx, None, &verifier);
     let setup = desk.setup(None);
-    if let (Depth::Warm, Some(rules)) = (cx.depth, &desk.fresh) {
-        heard::keep(&desk.store, rules, &desk.known.readings);
-    }
-    let before = desk.store.load(None)?;
-    let (summary, survey) = match &before {
+    let before = match &desk.state {
+        Some(state) => state,
+        None => &desk.store.load(None)?,
+    };
+    let (summary, survey) = match before {
         Loaded::Known(known) => {
             let mut summary = Summary::clone(known);
             let survey = survey::digest(&ports, &setup, &mut summary, desk.obs.clone(), cx.depth)?;
@@ -508,7 +511,7 @@ pub(crate) fn look(cx: &Context, desk: &Desk) -> Result<(Summary, Survey), Failu
         }
         Loaded::Absent | Loaded::Bad { .. } => rounds::first(&ports, &setup, desk.obs.clone(), cx.depth)?,
     };
-    let changed = match &before {
+    let changed = match before {
         Loaded::Known(known) => **known != summary,
         Loaded::Absent => true,
         Loaded::Bad { .. } => false,
@@ -516,7 +519,7 @@ pub(crate) fn look(cx: &Context, desk: &Desk) -> Result<(Summary, Survey), Failu
     if changed
         && !cx.global.dry_run
         && let Ok(held) = desk.store.lock()
-        && desk.store.load(Some(&held))? == before
+        && desk.store.load(Some(&held))? == *before
     {
         desk.store.save(&held, &summary)?;
     }

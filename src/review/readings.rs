@@ -62,16 +62,14 @@ impl Readings {
         self.0.is_empty()
     }
 
-    /// Returns them in a form to be kept, in a fixed order.
-    pub fn to_kept(&self) -> Vec<KeptReading> {
-        let mut all: Vec<KeptReading> = self.0.iter().map(|(words, said)| KeptReading::of(*words, said)).collect();
-        all.sort_by_key(|kept| kept.words);
-        all
+    /// Returns them in a form to be kept, one by one: together they are large.
+    pub fn to_kept(&self) -> impl Iterator<Item = KeptReading> {
+        self.0.iter().map(|(words, said)| KeptReading::of(*words, said))
     }
 
     /// Takes what was kept.
-    pub fn from_kept(kept: Vec<KeptReading>) -> Self {
-        Self(kept.into_iter().map(|kept| (kept.words, kept.said().into())).collect())
+    pub fn keep(&mut self, kept: KeptReading) {
+        self.0.insert(kept.words, kept.said().into());
     }
 }
 
