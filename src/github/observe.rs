@@ -100,7 +100,7 @@ struct Parts {
     about: About,
     permissions: BTreeMap<Login, Permission>,
     reactions: Vec<Reaction>,
-    since: Option<Timestamp>,
+    plan: Option<Plan>,
 }
 
 fn ids<T: Item>(pages: Vec<Vec<T>>) -> BTreeMap<u64, T> {
@@ -149,6 +149,7 @@ impl Github {
         }
         let known = known.filter(|_| !changed);
         let quiet = !changed && known.is_some();
+        let asked = first.threads.is_some() || known.is_none();
         // Comments and threads that are here already are covered by a look at the head that starts now, beside the rest.
         // Not for a verdict: there the head is compared after everything else was read.
         let beside = !quiet && depth == Depth::Warm && first.threads.is_some();
@@ -158,7 +159,7 @@ impl Github {
             (second, after.map(joined))
         });
         let (mut said, second) = second?;
-        let (threads, again) = self.fitting(&mut said.0, second.threads)?;
+        let (threads, again) = self.fitting(&mut said.0, second.threads, asked)?;
         let after = match after {
             _ if quiet => None,
             Some(after) if !again => Some(after?),
@@ -174,10 +175,9 @@ impl Github {
                 after
             }
         };
-        let since = plan.map(|plan| plan.since);
         let (said, account) = said;
         let Second { about, permissions, reactions, .. } = second;
-        Ok(Some(Parts { pull, said, account, threads, about, permissions, reactions, since }))
+        Ok(Some(Parts { pull, said, account, threads, about, permissions, reactions, plan }))
     }
 
     fn first(&self, plan: Option<&Plan>, depth: Depth, with_threads: bool) -> Result<First, Fault> {
@@ -256,14 +256,22 @@ impl Github {
     /// Reads comments and threads again until they tell of the same comments. A comment that only one of them knows
     /// was just made or deleted, or a page was cut; one that stays missing from the list is an incomplete read.
     /// Tells too whether anything was read again.
-    fn fitting(&self, said: &mut Said, mut threads: Vec<KeptThread>) -> Result<(Vec<Thread>, bool), Fault> {
+    fn fitting(
+        &self,
+        said: &mut Said,
+        mut threads: Vec<KeptThread>,
+        asked: bool,
+    ) -> Result<(Vec<Thread>, bool), Fault> {
         for turn in 1.. {
             let inline = said.comments.iter().filter(|comment| comment.channel == Channel::Inline);
             let listed: BTreeSet<u64> = inline.map(|comment| comment.id).collect();
             let turned: Vec<Thread> = threads.iter().filter_map(KeptThread::thread).collect();
             let told: BTreeSet<u64> = turned.iter().flat_map(|thread| thread.comments.iter().copied()).collect();
             if listed == told || (turn == FITS && told.is_subset(&listed)) {
-                self.api.keep(&self.name("threads"), threads);
+                // What was kept and not asked for again stays as old as it is.
+                if asked || turn > 1 {
+                    self.api.keep(&self.name("threads"), threads);
+                }
                 return Ok((turned, turn > 1));
             }
             if turn == FITS {
@@ -330,9 +338,9 @@ impl Github {
     }
 
     fn assemble(&self, parts: Parts, bots: Reading<BTreeSet<Login>>) -> Observation {
-        let Parts { pull, said, account, threads, about, permissions, reactions, since } = parts;
+        let Parts { pull, said, account, threads, about, permissions, reactions, plan: former } = parts;
         let at = self.api.client.server_time();
-        let since = since.unwrap_or(at);
+        let since = former.as_ref().map_or(at, |plan| plan.since);
         let plan = Plan {
             head: pull.head.clone(),
             base: pull.base.clone(),
@@ -340,7 +348,9 @@ impl Github {
             logins: permissions.keys().cloned().collect(),
             triggers: said.triggers,
         };
-        self.api.keep(&self.name("plan"), plan);
+        if former.as_ref() != Some(&plan) {
+            self.api.keep(&self.name("plan"), plan);
+        }
         let comments = said.comments;
         let head_since = head_since(&pull, &comments, about.checks.oldest, since);
         Observation {
