@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{self, Receiver};
+use std::sync::mpsc;
 use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
 use super::Context;
 use super::failure::{Failure, Kind};
+use super::heard::{self, Heard};
 use super::place::{self, Meant, Place};
 use super::{ended, token};
 use crate::agent;
@@ -21,16 +22,16 @@ use crate::config::settings::Settings;
 use crate::engine::survey::{self, Survey};
 use crate::engine::{Ports, Setup, rounds};
 use crate::github::{Api, Github};
-use crate::ports::{Agent, Event, Forge, ForgeError, Loaded, Reporter, Store, Worktree as _};
+use crate::ports::{Agent, Depth, Event, Forge, ForgeError, Loaded, Reporter, Store, Worktree as _};
 use crate::process::{Supervisor, bounded};
 use crate::review::classify::Rules;
-use crate::review::comment::Comment;
+use crate::review::classify::rules::{ReviewerOverride, UserRule};
 use crate::review::gate::LocalHeads;
 use crate::review::guard::Guard;
 use crate::review::ids::{PrRef, RepoPath, RepoSlug, Sha};
 use crate::review::observation::Observation;
+use crate::review::readings::Known;
 use crate::review::summary::Summary;
-use crate::review::trust::Reader;
 use crate::store::{self, FileStore};
 use crate::verify::Commands;
 
@@ -49,8 +50,12 @@ pub(crate) struct Desk {
     pub(crate) pr: PrRef,
     /// Settings.
     pub(crate) settings: Settings,
-    /// Rules.
-    pub(crate) rules: Rules,
+    /// Rules, and what they have read.
+    known: Known,
+    /// Names the rules, where they had to read something new.
+    fresh: Option<String>,
+    /// The state, where it was read beside the forge.
+    state: Option<Loaded>,
     /// Guarded paths.
     pub(crate) guard: Guard,
     /// Templates.
@@ -75,18 +80,20 @@ pub(crate) fn desk(cx: &Context, command: &str) -> Result<Desk, Failure> {
 /// The same from a place that is known.
 pub(crate) fn desk_at(cx: &Context, command: &str, mut place: Place) -> Result<Desk, Failure> {
     let api = place::connect(&place, &cx.global, cx.forge_clock.clone())?;
-    let (meant, obs, force) = read(cx, &place, &api)?;
+    let (meant, obs, force, mut heard) = read(cx, &place, &api)?;
     let pr = PrRef { host: place.host.clone(), slug: meant.slug.clone(), number: meant.number };
     let looked_up = place.remote_branch.clone();
-    let Force { settings, rules, guard, mut notes, default_file } = force;
+    let Force { settings, rules, guard, mut notes, default_file, by } = force;
+    let state = heard.state.take();
+    let (known, fresh) = heard.known(rules, by, &obs);
     notes.extend(loosened(&place, &api, &meant.slug, &obs, default_file.as_deref()));
     let branch = obs.pr.head_branch.clone();
     place.settle_on(&branch, obs.pr.head_repo.as_ref());
     let place = Place { tree: place.tree.for_pr(&place.remote, &branch)?, ..place };
     let forge = Github::new(api, pr.clone(), write_gap(cx));
     let store = FileStore::new(place.tree.common_dir(), &place.found.toplevel, pr.clone(), command)?;
-    let desk =
-        Desk { place, pr, settings, rules, guard, prompts: prompts(), forge, store, obs, notes, own_tree: false };
+    let (prompts, own_tree) = (prompts(), false);
+    let desk = Desk { place, pr, settings, known, fresh, state, guard, prompts, forge, store, obs, notes, own_tree };
     // Another pull request that was named says nothing about this branch.
     if desk.on_its_branch() {
         let common = desk.place.tree.common_dir();
@@ -103,15 +110,19 @@ struct Force {
     notes: Vec<String>,
     /// Text of the default branch's file.
     default_file: Option<String>,
+    /// Names the rules.
+    by: String,
 }
 
 impl Force {
     fn new(place: &Place, default_file: Option<&str>) -> Result<Self, Failure> {
         let (layers, notes) = layers(place.tree.common_dir(), &place.found.toplevel, default_file)?;
         let settings = Settings::from_layers(&layers);
-        let rules = rules(&layers)?;
+        let (user, overrides) = (rules::user_rules(&layers), rules::overrides(&settings.policy));
+        let by = heard::named(&user, &overrides);
+        let rules = in_force(&user, &overrides)?;
         let guard = guard(&settings)?;
-        Ok(Self { settings, rules, guard, notes, default_file: default_file.map(str::to_owned) })
+        Ok(Self { settings, rules, guard, notes, default_file: default_file.map(str::to_owned), by })
     }
 }
 
@@ -157,7 +168,7 @@ fn write_gap(cx: &Context) -> Duration {
 
 /// Finds the pull request and reads it, side by side where the pull request is known from before. What needs only the
 /// default branch's file or nothing from the forge is made ready in the meantime.
-fn read(cx: &Context, place: &Place, api: &Arc<Api>) -> Result<(Meant, Observation, Force), Failure> {
+fn read(cx: &Context, place: &Place, api: &Arc<Api>) -> Result<(Meant, Observation, Force, Heard), Failure> {
     let named = place::named(place, &cx.global)?;
     let remembered = store::recall_pull(place.tree.common_dir(), &place.host, &place.remote_branch)
         .filter(|(slug, _)| place.slugs.iter().any(|known| known.same(slug)))
@@ -179,7 +190,8 @@ fn read(cx: &Context, place: &Place, api: &Arc<Api>) -> Result<(Meant, Observati
     let (forge, over) = (github(&meant).telling(early), AtomicBool::new(false));
     let known = github(&meant);
     let question = place.question();
-    let (obs, found, force) = std::thread::scope(|scope| {
+    let kept = (depth == Depth::Warm).then(|| pull_store(place, &meant)).flatten();
+    let (obs, found, force, heard) = std::thread::scope(|scope| {
         let obs = scope.spawn(|| {
             let obs = observe(&meant, &forge);
             over.store(true, Ordering::Relaxed);
@@ -188,32 +200,29 @@ fn read(cx: &Context, place: &Place, api: &Arc<Api>) -> Result<(Meant, Observati
         });
         let found = (!checked).then(|| scope.spawn(|| place::find(&question, api)));
         scope.spawn(|| place.tree.ask_ahead(&place.remote));
-        scope.spawn(|| rehearse(&known, heard, &over));
+        let heard = scope.spawn(|| Heard::kept(kept).unwrap_or_else(|| Heard::rehearsed(&known, heard, &over)));
         let file = api.contents(&meant.slug, CONFIG_FILE, None);
         let force = file.map_err(Failure::from).and_then(|file| Force::new(place, file.as_deref()));
         let joined = |handle: Result<Result<Observation, Failure>, _>| handle.unwrap_or_else(|_| Err(broken()));
         let found = found.map(|handle| handle.join().unwrap_or_else(|_| Err(broken())));
-        (joined(obs.join()), found, force)
+        (joined(obs.join()), found, force, heard.join().unwrap_or_default())
     });
     match found {
         Some(Err(failure)) => return Err(failure),
         Some(Ok(now)) if now != meant => {
+            let mut heard = heard;
+            heard.state = None;
             let file = api.contents(&now.slug, CONFIG_FILE, None)?;
-            return Ok((now.clone(), observe(&now, &github(&now))?, Force::new(place, file.as_deref())?));
+            return Ok((now.clone(), observe(&now, &github(&now))?, Force::new(place, file.as_deref())?, heard));
         }
         Some(Ok(_)) | None => {}
     }
-    Ok((meant, obs?, force?))
+    Ok((meant, obs?, force?, heard))
 }
 
-/// Reads the built-in rules and runs them over what is known or heard early, so that they are compiled when the forge has
-/// answered everything.
-fn rehearse(forge: &Github, heard: Receiver<Vec<Comment>>, over: &AtomicBool) {
-    let Ok(rules) = rules::in_force(&[], &BTreeMap::new()) else { return };
-    let comments = forge.known_comments().into_iter().chain(heard.into_iter().flatten());
-    for comment in comments.take_while(|_| !over.load(Ordering::Relaxed)) {
-        let _ = Reader::classify(&rules, &comment, false);
-    }
+fn pull_store(place: &Place, meant: &Meant) -> Option<FileStore> {
+    let pr = PrRef { host: place.host.clone(), slug: meant.slug.clone(), number: meant.number };
+    FileStore::new(place.tree.common_dir(), &place.found.toplevel, pr, "").ok()
 }
 
 /// A pull request that is not there and a repository that is hidden answer alike: only the repository tells them apart.
@@ -316,7 +325,11 @@ fn prompts() -> Prompts {
 /// Compiles the rules, the user's first.
 pub(crate) fn rules(layers: &Layers) -> Result<Rules, Failure> {
     let policy = Settings::from_layers(layers).policy;
-    rules::in_force(&rules::user_rules(layers), &rules::overrides(&policy))
+    in_force(&rules::user_rules(layers), &rules::overrides(&policy))
+}
+
+fn in_force(user: &[UserRule], overrides: &BTreeMap<String, ReviewerOverride>) -> Result<Rules, Failure> {
+    rules::in_force(user, overrides)
         .map_err(|bad| Failure::usage(bad.to_string(), "mend the pattern; `severity.rule` takes a regular expression"))
 }
 
@@ -355,8 +368,8 @@ impl Desk {
     /// Returns what does not change during a use case.
     pub(crate) fn setup(&self, spec: Option<String>) -> Setup<'_> {
         Setup {
-            rules: &self.rules,
-            reader: &self.rules,
+            rules: &self.known.rules,
+            reader: &self.known,
             policy: &self.settings.policy,
             guard: &self.guard,
             plans: &self.prompts,
@@ -448,14 +461,6 @@ impl Desk {
         };
         Ok(agent::editor(name, setup))
     }
-
-    /// Returns state that was loaded; what is not there is rebuilt in memory.
-    fn known_or_rebuilt(&self, loaded: &Loaded, ports: &Ports<'_>, setup: &Setup<'_>) -> Result<Summary, Failure> {
-        Ok(match loaded {
-            Loaded::Known(summary) => Summary::clone(summary),
-            Loaded::Absent | Loaded::Bad { .. } => rounds::rebuilt(ports, setup, &self.obs)?,
-        })
-    }
 }
 
 /// Reads the configuration that is in force here, without a pull request.
@@ -481,13 +486,32 @@ pub(crate) fn settings(place: &Place, api: &Api) -> Result<Settings, Failure> {
 
 /// One look of a command that only reads: state is saved when the lock is free and nothing came between.
 pub(crate) fn look(cx: &Context, desk: &Desk) -> Result<(Summary, Survey), Failure> {
+    std::thread::scope(|scope| {
+        if let (Depth::Warm, Some(rules)) = (cx.depth, &desk.fresh) {
+            let (store, readings) = (&desk.store, &desk.known.readings);
+            scope.spawn(move || heard::keep(store, rules, readings));
+        }
+        looked(cx, desk)
+    })
+}
+
+fn looked(cx: &Context, desk: &Desk) -> Result<(Summary, Survey), Failure> {
     let verifier = desk.verifier(cx)?;
     let ports = desk.ports(cx, None, &verifier);
     let setup = desk.setup(None);
-    let before = desk.store.load(None)?;
-    let mut summary = desk.known_or_rebuilt(&before, &ports, &setup)?;
-    let survey = survey::digest(&ports, &setup, &mut summary, desk.obs.clone(), cx.depth)?;
-    let changed = match &before {
+    let before = match &desk.state {
+        Some(state) => state,
+        None => &desk.store.load(None)?,
+    };
+    let (summary, survey) = match before {
+        Loaded::Known(known) => {
+            let mut summary = Summary::clone(known);
+            let survey = survey::digest(&ports, &setup, &mut summary, desk.obs.clone(), cx.depth)?;
+            (summary, survey)
+        }
+        Loaded::Absent | Loaded::Bad { .. } => rounds::first(&ports, &setup, desk.obs.clone(), cx.depth)?,
+    };
+    let changed = match before {
         Loaded::Known(known) => **known != summary,
         Loaded::Absent => true,
         Loaded::Bad { .. } => false,
@@ -495,7 +519,7 @@ pub(crate) fn look(cx: &Context, desk: &Desk) -> Result<(Summary, Survey), Failu
     if changed
         && !cx.global.dry_run
         && let Ok(held) = desk.store.lock()
-        && desk.store.load(Some(&held))? == before
+        && desk.store.load(Some(&held))? == *before
     {
         desk.store.save(&held, &summary)?;
     }

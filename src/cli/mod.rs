@@ -6,6 +6,7 @@ mod commands;
 mod ended;
 mod event;
 mod failure;
+mod heard;
 mod look;
 mod offline;
 mod output;

@@ -15,7 +15,7 @@ use super::survey::{self, Survey};
 use super::{EngineError, Ports, Setup, followup, recover, verify};
 
 pub use super::ask::{around, heads, judge_gate, plan, relation, stacked, unposted, verify_head, would_do};
-pub use super::start::{load, rebuilt};
+pub use super::start::{first, load, rebuilt};
 
 use crate::ports::{Depth, Event, Held};
 use crate::review::followup as followup_plans;

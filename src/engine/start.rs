@@ -1,9 +1,10 @@
 //! How a run starts: state read or rebuilt, and whether the worktree is as it has to be (R13, R30).
 
-use super::survey;
+use super::survey::{self, Survey};
 use super::{EngineError, Ports, Setup, fresh_summary};
 use crate::ports::{Depth, Held, Loaded, LocalFacts};
 use crate::review::ids::Sha;
+use crate::review::marker;
 use crate::review::observation::Observation;
 use crate::review::rebuild;
 use crate::review::step::unpushed;
@@ -36,6 +37,25 @@ pub fn rebuilt(ports: &Ports<'_>, setup: &Setup<'_>, obs: &Observation) -> Resul
     rebuild::rebuild(&mut summary, obs, &notes, setup.policy);
     super::reprove::reprove(ports, &mut summary, obs, &notes)?;
     Ok(summary)
+}
+
+/// Looks for the first time, or after state was lost: what [`rebuilt`] and a look after it come to.
+pub fn first(
+    ports: &Ports<'_>,
+    setup: &Setup<'_>,
+    obs: Observation,
+    depth: Depth,
+) -> Result<(Summary, Survey), EngineError> {
+    // Without a word of ours there is nothing to put back, and a second look at the same reading changes nothing.
+    let names_us = |text: &str| text.contains(marker::NAME);
+    let ours = names_us(&obs.pr.body) || obs.comments.iter().any(|comment| names_us(&comment.body));
+    let mut summary = if ours || obs.threads.iter().any(|thread| thread.resolved) {
+        rebuilt(ports, setup, &obs)?
+    } else {
+        fresh_summary(&setup.pr, &obs)
+    };
+    let survey = survey::digest(ports, setup, &mut summary, obs, depth)?;
+    Ok((summary, survey))
 }
 
 /// R30: HEAD is the pull request's head, nothing staged, nothing modified; commits of ours that wait are no obstacle.

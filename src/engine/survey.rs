@@ -108,7 +108,7 @@ pub fn digest(
     let ours = our_commits(summary);
     let seen = |located| Seen { obs: &obs, notes: &notes, located, policy: setup.policy, our_commits: &ours };
     let nothing = BTreeMap::new();
-    let mut absorbed = absorb::absorb(summary, &seen(&nothing));
+    let absorbed = absorb::absorb(summary, &seen(&nothing));
     for record in &absorbed.commands {
         let what = record.refused.as_ref().map_or("taken".to_owned(), |why| format!("not taken: {why}"));
         ports.say(format!("{}: `{}`: {what}", record.by, record.said));
@@ -116,7 +116,6 @@ pub fn digest(
     // New findings are known only now; their places are mapped like those of the others.
     let located = locate_all(ports, summary, &obs)?;
     let again = absorb::absorb(summary, &seen(&located));
-    absorbed.changed |= again.changed;
     take_gone(ports, summary, &obs, &again.anchors_gone)?;
     rebuild::take_over(summary, &obs, &notes, setup.policy);
     recheck(ports, summary, &obs, &located)?;

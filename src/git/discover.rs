@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
+use super::plain::{self, Around};
 use super::run::Git;
 use super::{GitWorktree, failed};
 use crate::ports::GitError;
@@ -80,17 +81,34 @@ pub struct Discovered {
 }
 
 /// git's configuration by key, values in order; sections and names are lower case, subsections as written.
+#[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Config(BTreeMap<String, Vec<String>>);
 
 impl Config {
     pub(super) fn parse(data: &[u8]) -> Self {
-        let mut map: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        let mut config = Self::default();
         for entry in data.split(|b| *b == 0).filter(|e| !e.is_empty()) {
             let text = String::from_utf8_lossy(entry);
             let (key, value) = text.split_once('\n').unwrap_or((&text, ""));
-            map.entry(key.to_owned()).or_default().push(value.to_owned());
+            config.add(key.to_owned(), value.to_owned());
         }
-        Self(map)
+        config
+    }
+
+    /// Adds a value behind those that a key has.
+    pub(super) fn add(&mut self, key: String, value: String) {
+        self.0.entry(key).or_default().push(value);
+    }
+
+    pub(super) fn keys(&self) -> impl Iterator<Item = &str> {
+        self.0.keys().map(String::as_str)
+    }
+
+    /// Returns what stands in for prefixes of addresses, by a kind of rule: base and prefix.
+    pub(super) fn instead_of(&self, kind: &str) -> Vec<(&str, &str)> {
+        let bases =
+            self.0.iter().filter_map(|(key, prefixes)| Some((key.strip_prefix("url.")?.strip_suffix(kind)?, prefixes)));
+        bases.flat_map(|(base, prefixes)| prefixes.iter().map(move |prefix| (base, prefix.as_str()))).collect()
     }
 
     /// Returns the value in force.
@@ -132,6 +150,12 @@ pub fn discover(dir: &Utf8Path) -> Result<Discovered, GitError> {
 impl GitWorktree {
     /// Opens the worktree that holds this folder and tells what it is about: both questions are put to git at once.
     pub fn open_and_discover(dir: &Utf8Path) -> Result<(Self, Result<Discovered, GitError>), GitError> {
+        if let Some(plain) = plain::look(dir, &Around::process()) {
+            let mut tree = Self::at("git", dir, [plain.toplevel, plain.git_dir, plain.common_dir]);
+            let found = tree.discovered(&plain.config);
+            tree.told = Some(plain.config);
+            return Ok((tree, found));
+        }
         let git = Git::new("git", dir);
         let (tree, config) = thread::scope(|scope| {
             let config = scope.spawn(|| configuration(&git));

@@ -8,6 +8,7 @@ mod diff;
 pub mod discover;
 mod hooks;
 mod picture;
+mod plain;
 mod read;
 mod remote;
 mod restore;
@@ -59,6 +60,8 @@ pub struct GitWorktree {
     identity: (String, String),
     seen: Mutex<BTreeMap<String, picture::Seen>>,
     asides: Mutex<BTreeMap<Utf8PathBuf, aside::Aside>>,
+    /// The configuration as it was told without git.
+    told: Option<discover::Config>,
 }
 
 impl GitWorktree {
@@ -69,16 +72,21 @@ impl GitWorktree {
 
     /// Opens it with another git program.
     pub fn open_using(program: impl Into<OsString>, dir: &Utf8Path) -> Result<Self, GitError> {
-        let mut git = Git::new(program, dir);
-        let [toplevel, git_dir, common_dir] = places(&git, dir)?;
+        let program = program.into();
+        let [toplevel, git_dir, common_dir] = places(&Git::new(program.clone(), dir), dir)?;
         let toplevel = Utf8PathBuf::from(toplevel);
         if toplevel.as_str().is_empty() {
             return Err(failed(format!("open the repository at {dir}"), "it has no worktree"));
         }
-        let (git_dir, common_dir) = (absolute(dir, &git_dir), absolute(dir, &common_dir));
+        Ok(Self::at(program, dir, [toplevel, absolute(dir, &git_dir), absolute(dir, &common_dir)]))
+    }
+
+    /// Takes a worktree whose places are known.
+    fn at(program: impl Into<OsString>, dir: &Utf8Path, [toplevel, git_dir, common_dir]: [Utf8PathBuf; 3]) -> Self {
+        let mut git = Git::new(program, dir);
         git.set_dir(&toplevel);
         let libgit2 = git2::Repository::open(&toplevel).is_ok();
-        Ok(Self {
+        Self {
             git,
             toplevel,
             git_dir,
@@ -90,13 +98,15 @@ impl GitWorktree {
             identity: ("pushback".to_owned(), "pushback@localhost".to_owned()),
             seen: Mutex::default(),
             asides: Mutex::default(),
-        })
+            told: None,
+        }
     }
 
     /// Asks for a remote's push address ahead of `for_pr`, beside other work; a failure is found again there.
     pub fn ask_ahead(&self, remote: &str) {
+        let told = self.told.as_ref().and_then(|config| plain::push_url(config, remote));
         if !remote.starts_with('-')
-            && let Ok(url) = self.push_url(remote)
+            && let Ok(url) = told.map_or_else(|| self.push_url(remote), Ok)
         {
             let _ = self.asked.set((remote.to_owned(), url));
         }

@@ -63,6 +63,11 @@ const SCRUBBED: &[&str] = &[
     "GIT_WORK_TREE",
 ];
 
+/// Tells whether git is never told of a variable.
+pub(super) fn is_scrubbed(name: &str) -> bool {
+    SCRUBBED.contains(&name)
+}
+
 /// Tokens of ours that no git command needs.
 const OUR_SECRETS: &[&str] = &["PUSHBACK_TOKEN", "PUSHBACK_REVIEWER_TOKEN", TOKEN_VARIABLE];
 

@@ -174,17 +174,25 @@ impl Client {
 
     /// Asks for JSON of one shape.
     pub(crate) fn json<T: DeserializeOwned>(&self, ask: &Ask<'_>) -> Result<Got<T>, Fault> {
-        self.run(ask, &|body| {
+        // Only this much of a request knows the shape: the rest is there once for all of them.
+        let mut value = None;
+        let got = self.run(ask, &mut |body| {
             // A slice is read several times faster than a stream; the bounds hold for what is read here.
             let mut bytes = Vec::new();
             body.read_to_end(&mut bytes).map_err(serde_json::Error::io)?;
-            serde_json::from_slice(&bytes)
-        })
+            value = Some(serde_json::from_slice(&bytes)?);
+            Ok(())
+        })?;
+        match (got, value) {
+            (Got::Fresh(head, ()), Some(value)) => Ok(Got::Fresh(head, value)),
+            (Got::Fresh(_, ()), None) => Err(Fault::failed(&ask.name(), "its content was not read")),
+            (Got::Unchanged(head), _) => Ok(Got::Unchanged(head)),
+        }
     }
 
     /// Asks and ignores the content.
     pub(crate) fn bare(&self, ask: &Ask<'_>) -> Result<Got<()>, Fault> {
-        self.run(ask, &|_| Ok(()))
+        self.run(ask, &mut |_| Ok(()))
     }
 
     /// Notes a limit, so that other readers of this quota stop as well.
@@ -196,11 +204,7 @@ impl Client {
     }
 
     /// Runs one request to an answer or a fault.
-    fn run<T>(
-        &self,
-        ask: &Ask<'_>,
-        read: &dyn Fn(&mut dyn Read) -> Result<T, serde_json::Error>,
-    ) -> Result<Got<T>, Fault> {
+    fn run(&self, ask: &Ask<'_>, read: &mut Reader<'_>) -> Result<Got<()>, Fault> {
         let request = ask.name();
         let mut tries = Tries::default();
         let mut renewed = false;
@@ -248,14 +252,14 @@ impl Client {
         }
     }
 
-    fn judge<T>(
+    fn judge(
         &self,
         ask: &Ask<'_>,
         request: &str,
         mut response: Response,
         tries: Tries,
-        read: &dyn Fn(&mut dyn Read) -> Result<T, serde_json::Error>,
-    ) -> Judged<T> {
+        read: &mut Reader<'_>,
+    ) -> Judged {
         let now = self.note_date(response.headers());
         let status = response.status().as_u16();
         let message = if status >= 400 { self.message(&mut response) } else { String::new() };
@@ -264,7 +268,7 @@ impl Client {
             Decision::Take => {
                 let head = head(response.headers());
                 match self.content(response, read) {
-                    Ok(value) => Judged::Done(Got::Fresh(head, value)),
+                    Ok(()) => Judged::Done(Got::Fresh(head, ())),
                     Err(broken) => Judged::Broken(broken),
                 }
             }
@@ -290,11 +294,7 @@ impl Client {
         }
     }
 
-    fn content<T>(
-        &self,
-        response: Response,
-        read: &dyn Fn(&mut dyn Read) -> Result<T, serde_json::Error>,
-    ) -> Result<T, Broken> {
+    fn content(&self, response: Response, read: &mut Reader<'_>) -> Result<(), Broken> {
         let mut body = self.capped(response, self.bounds.bytes);
         read(&mut body).map_err(|error| {
             let effect = Effect::Unclear;
@@ -421,8 +421,11 @@ impl Client {
     }
 }
 
-enum Judged<T> {
-    Done(Got<T>),
+/// Reads the content of a good answer.
+type Reader<'a> = dyn FnMut(&mut dyn Read) -> Result<(), serde_json::Error> + 'a;
+
+enum Judged {
+    Done(Got<()>),
     Fault(Fault),
     Broken(Broken),
     Again(Duration),

@@ -14,6 +14,7 @@ use crate::ports::{Depth, Forge, ForgeError, LinkedIssue, Write, Written};
 use crate::review::comment::{Comment, Thread};
 use crate::review::ids::{Login, PrRef, Sha};
 use crate::review::observation::{Observation, Permission, PrState, PullRequest};
+use crate::review::shared::Shared;
 
 const READINGS: u32 = 3;
 
@@ -23,7 +24,7 @@ pub struct Github {
     pub(crate) at: PrRef,
     pub(crate) write_gap: Duration,
     pub(crate) wrote: Mutex<Option<Duration>>,
-    pub(crate) early: Option<Sender<Vec<Comment>>>,
+    pub(crate) early: Option<Sender<Shared<Vec<Comment>>>>,
 }
 
 impl Github {
@@ -34,7 +35,7 @@ impl Github {
 
     /// Hands the comments over as soon as they are here where none were known before: the rest of a reading takes another
     /// round trip, in which they can be looked at.
-    pub fn telling(mut self, early: Sender<Vec<Comment>>) -> Self {
+    pub fn telling(mut self, early: Sender<Shared<Vec<Comment>>>) -> Self {
         self.early = Some(early);
         self
     }

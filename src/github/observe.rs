@@ -20,6 +20,7 @@ use crate::ports::Depth;
 use crate::review::comment::{AccountKind, Author, Channel, Comment, Thread};
 use crate::review::ids::{Login, Sha};
 use crate::review::observation::{BranchRules, Observation, Permission, PullRequest, Reaction, Reading};
+use crate::review::shared::Shared;
 
 const THREADS_AGE: Duration = Duration::from_secs(300);
 /// Age at which what is kept only to ask sooner is still good.
@@ -38,13 +39,30 @@ struct Plan {
 }
 
 /// What stands on the pull request.
-#[derive(Clone)]
 struct Said {
-    inline: Vec<wire::Inline>,
-    reviews: Vec<wire::Review>,
-    talk: Vec<wire::Talk>,
+    /// Inline comments first.
+    comments: Shared<Vec<Comment>>,
+    /// Conversation comments on which a bot may answer with a reaction.
+    triggers: Vec<u64>,
     changed: bool,
     by_newest: bool,
+}
+
+impl Said {
+    fn of(inline: Vec<wire::Inline>, reviews: Vec<wire::Review>, talk: Vec<wire::Talk>, at: Timestamp) -> Self {
+        let triggers = triggers(&talk);
+        let mut comments: Vec<Comment> = inline.into_iter().map(convert::inline).collect();
+        comments.extend(reviews.into_iter().filter_map(|review| convert::review(review, at)));
+        comments.extend(talk.into_iter().map(convert::talk));
+        Self { comments: comments.into(), triggers, changed: false, by_newest: false }
+    }
+
+    /// Takes the inline comments as they were read again.
+    fn renew(&mut self, inline: Vec<wire::Inline>) {
+        let mut comments: Vec<Comment> = inline.into_iter().map(convert::inline).collect();
+        comments.extend(self.comments.iter().filter(|comment| comment.channel != Channel::Inline).cloned());
+        self.comments = comments.into();
+    }
 }
 
 /// What hangs on head and base.
@@ -82,7 +100,7 @@ struct Parts {
     about: About,
     permissions: BTreeMap<Login, Permission>,
     reactions: Vec<Reaction>,
-    since: Option<Timestamp>,
+    plan: Option<Plan>,
 }
 
 fn ids<T: Item>(pages: Vec<Vec<T>>) -> BTreeMap<u64, T> {
@@ -120,17 +138,18 @@ impl Github {
         let mut first = self.first(plan.as_ref(), depth, known.is_none())?;
         if let (Some(early), None) = (&self.early, &plan) {
             // Nobody need be listening.
-            let _ = early.send(self.comments(first.said.clone()));
+            let _ = early.send(first.said.comments.clone());
         }
         let pull = self.convert_pull(&first.pull.value)?;
         let plan = plan.filter(|plan| plan.head == pull.head && plan.base == pull.base);
         let changed = first.pull.changed || first.said.changed || first.reactions.changed || plan.is_none();
         if first.said.by_newest && plan.is_none() {
             // A new head moves comments and leaves their times as they are.
-            first.said.inline = values(self.inline(Depth::Full)?.list.value);
+            first.said.renew(values(self.inline(Depth::Full)?.list.value));
         }
         let known = known.filter(|_| !changed);
         let quiet = !changed && known.is_some();
+        let asked = first.threads.is_some() || known.is_none();
         // Comments and threads that are here already are covered by a look at the head that starts now, beside the rest.
         // Not for a verdict: there the head is compared after everything else was read.
         let beside = !quiet && depth == Depth::Warm && first.threads.is_some();
@@ -140,7 +159,7 @@ impl Github {
             (second, after.map(joined))
         });
         let (mut said, second) = second?;
-        let (threads, again) = self.fitting(&mut said.0, second.threads)?;
+        let (threads, again) = self.fitting(&mut said.0, second.threads, asked)?;
         let after = match after {
             _ if quiet => None,
             Some(after) if !again => Some(after?),
@@ -156,10 +175,9 @@ impl Github {
                 after
             }
         };
-        let since = plan.map(|plan| plan.since);
         let (said, account) = said;
         let Second { about, permissions, reactions, .. } = second;
-        Ok(Some(Parts { pull, said, account, threads, about, permissions, reactions, since }))
+        Ok(Some(Parts { pull, said, account, threads, about, permissions, reactions, plan }))
     }
 
     fn first(&self, plan: Option<&Plan>, depth: Depth, with_threads: bool) -> Result<First, Fault> {
@@ -179,10 +197,11 @@ impl Github {
             let (inline, reviews, talk) = (joined(inline)?, joined(reviews)?, joined(talk)?);
             let (by_newest, inline) = (inline.by_newest, inline.list);
             let changed = inline.changed || reviews.changed || talk.changed;
-            let (inline, reviews, talk) = (values(inline.value), values(reviews.value), values(talk.value));
+            let at = api.client.server_time();
+            let said = Said::of(values(inline.value), values(reviews.value), values(talk.value), at);
             Ok(First {
                 pull,
-                said: Said { inline, reviews, talk, changed, by_newest },
+                said: Said { changed, by_newest, ..said },
                 reactions: joined(reactions)?,
                 account: joined(account)?,
                 threads: threads.map(joined).transpose()?,
@@ -204,7 +223,7 @@ impl Github {
         let (api, slug) = (&self.api, &self.at.slug);
         let First { said, account, mut permissions, on_triggers, mut reactions, .. } = first;
         let threads = first.threads.or(known);
-        let triggers = triggers(&said.talk);
+        let triggers = said.triggers.clone();
         let missing = |known: &BTreeMap<Login, Permission>, wanted: BTreeSet<Login>| {
             wanted.into_iter().filter(|login| !known.contains_key(login)).collect::<BTreeSet<_>>()
         };
@@ -237,13 +256,22 @@ impl Github {
     /// Reads comments and threads again until they tell of the same comments. A comment that only one of them knows
     /// was just made or deleted, or a page was cut; one that stays missing from the list is an incomplete read.
     /// Tells too whether anything was read again.
-    fn fitting(&self, said: &mut Said, mut threads: Vec<KeptThread>) -> Result<(Vec<Thread>, bool), Fault> {
+    fn fitting(
+        &self,
+        said: &mut Said,
+        mut threads: Vec<KeptThread>,
+        asked: bool,
+    ) -> Result<(Vec<Thread>, bool), Fault> {
         for turn in 1.. {
-            let listed: BTreeSet<u64> = said.inline.iter().map(|comment| comment.id).collect();
+            let inline = said.comments.iter().filter(|comment| comment.channel == Channel::Inline);
+            let listed: BTreeSet<u64> = inline.map(|comment| comment.id).collect();
             let turned: Vec<Thread> = threads.iter().filter_map(KeptThread::thread).collect();
             let told: BTreeSet<u64> = turned.iter().flat_map(|thread| thread.comments.iter().copied()).collect();
             if listed == told || (turn == FITS && told.is_subset(&listed)) {
-                self.api.keep(&self.name("threads"), threads);
+                // What was kept and not asked for again stays as old as it is.
+                if asked || turn > 1 {
+                    self.api.keep(&self.name("threads"), threads);
+                }
                 return Ok((turned, turn > 1));
             }
             if turn == FITS {
@@ -254,7 +282,7 @@ impl Github {
                 let read = self.api.threads(&self.at.slug, self.at.number.0);
                 (joined(inline), read)
             });
-            said.inline = values(inline?.list.value);
+            said.renew(values(inline?.list.value));
             threads = read?;
         }
         let request = format!("GET /{}/comments", self.path());
@@ -309,27 +337,21 @@ impl Github {
         Ok(all.into_iter().collect())
     }
 
-    fn comments(&self, said: Said) -> Vec<Comment> {
-        let at = self.api.client.server_time();
-        let mut comments: Vec<Comment> = said.inline.into_iter().map(convert::inline).collect();
-        comments.extend(said.reviews.into_iter().filter_map(|review| convert::review(review, at)));
-        comments.extend(said.talk.into_iter().map(convert::talk));
-        comments
-    }
-
     fn assemble(&self, parts: Parts, bots: Reading<BTreeSet<Login>>) -> Observation {
-        let Parts { pull, said, account, threads, about, permissions, reactions, since } = parts;
+        let Parts { pull, said, account, threads, about, permissions, reactions, plan: former } = parts;
         let at = self.api.client.server_time();
-        let since = since.unwrap_or(at);
+        let since = former.as_ref().map_or(at, |plan| plan.since);
         let plan = Plan {
             head: pull.head.clone(),
             base: pull.base.clone(),
             since,
             logins: permissions.keys().cloned().collect(),
-            triggers: triggers(&said.talk),
+            triggers: said.triggers,
         };
-        self.api.keep(&self.name("plan"), plan);
-        let comments = self.comments(said);
+        if former.as_ref() != Some(&plan) {
+            self.api.keep(&self.name("plan"), plan);
+        }
+        let comments = said.comments;
         let head_since = head_since(&pull, &comments, about.checks.oldest, since);
         Observation {
             at,
@@ -360,11 +382,9 @@ fn head_since(pull: &PullRequest, comments: &[Comment], check: Option<Timestamp>
 }
 
 fn people(said: &Said, pull: &PullRequest) -> BTreeSet<Login> {
-    let users = said.inline.iter().map(|c| c.user.as_ref());
-    let users =
-        users.chain(said.reviews.iter().map(|c| c.user.as_ref())).chain(said.talk.iter().map(|c| c.user.as_ref()));
-    let authors = users.flatten().map(convert::author).chain(pull.author.clone());
-    authors.filter(|author| author.kind == AccountKind::Person).map(|author| author.login).collect()
+    let authors = said.comments.iter().filter_map(|comment| comment.author.as_ref()).chain(&pull.author);
+    let people = authors.filter(|author| author.kind == AccountKind::Person);
+    people.map(|author| &author.login).collect::<BTreeSet<_>>().into_iter().cloned().collect()
 }
 
 /// Returns the newest comments of people that carry reactions: a bot answers a request there.

@@ -13,7 +13,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::base::{BadBase, check, same_origin};
-use super::client::{Ask, Bounds, Client, Got, JSON};
+use super::client::{Ask, Bounds, Client, Got, JSON, held};
 use super::etag::{Cache, Kept, Key};
 use super::fault::Fault;
 use super::pages::{self, Links};
@@ -90,11 +90,15 @@ impl Sheet for wire::Combined {
     }
 }
 
-struct Page<P> {
-    value: P,
+/// What is told of one page beside its items.
+struct Page {
+    count: usize,
     links: Links,
     changed: bool,
 }
+
+/// Asks for one page and puts its items away.
+type AskPage<'a> = dyn Fn(Url) -> Result<Page, Fault> + Sync + 'a;
 
 impl Api {
     /// Prepares the API of a forge; nothing is sent yet.
@@ -171,17 +175,33 @@ impl Api {
     pub(crate) fn list<P: Sheet>(&self, path: &str) -> Result<Seen<Vec<P>>, Fault> {
         let first = self.url(path)?;
         let chain = self.known_chain::<P>(&first);
-        self.whole_list(first, chain)
+        let urls = chain.iter().map(|(url, _)| url.clone()).collect();
+        let known: Mutex<HashMap<String, Option<Kept<P>>>> =
+            Mutex::new(chain.into_iter().map(|(url, kept)| (url.into(), kept)).collect());
+        let read: Mutex<HashMap<String, P>> = Mutex::default();
+        let ask = |url: Url| {
+            let known = held(&known).remove(url.as_str()).flatten();
+            let (page, value) = self.page(&url, known)?;
+            held(&read).insert(url.into(), value);
+            Ok(page)
+        };
+        let (order, changed) = self.walk(first, urls, &ask)?;
+        let mut read = read.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let pages: Option<Vec<P>> = order.iter().map(|url| read.remove(url)).collect();
+        let value = pages.ok_or_else(|| Fault::failed(path, "incomplete read: a page is missing"))?;
+        Ok(Seen { value, changed })
     }
 
-    fn whole_list<P: Sheet>(&self, first: Url, chain: Vec<(Url, Option<Kept<P>>)>) -> Result<Seen<Vec<P>>, Fault> {
+    /// Asks for the pages of a list, those known before and those that follow; returns them in order, and whether any of
+    /// them differs from what was known.
+    fn walk(&self, first: Url, known: Vec<Url>, ask: &AskPage<'_>) -> Result<(Vec<String>, bool), Fault> {
         let request = Ask::get(first.clone(), None).name();
-        let mut have = self.fetch(chain, 8)?;
-        let (mut pages, mut seen) = (Vec::new(), HashSet::new());
+        let mut have = fetch(known, ask)?;
+        let (mut order, mut seen) = (Vec::new(), HashSet::new());
         let (mut url, mut changed) = (first, false);
         let mut last: Option<Url> = None;
         loop {
-            if !seen.insert(url.to_string()) || pages.len() >= MOST_PAGES {
+            if !seen.insert(url.to_string()) || order.len() >= MOST_PAGES {
                 return Err(Fault::failed(&request, "incomplete read: its pages do not end"));
             }
             if !have.contains_key(url.as_str()) {
@@ -189,28 +209,27 @@ impl Api {
                 // This one was noted as seen above; what was read before is not read again.
                 let new = |page: &Url| *page == url || !seen.contains(page.as_str());
                 let ahead = ahead.into_iter().filter(|page| !have.contains_key(page.as_str()) && new(page));
-                let mut wanted: Vec<_> = ahead.map(|url| (url, None)).collect();
-                if wanted.is_empty() || wanted[0].0 != url {
-                    wanted = vec![(url.clone(), None)];
+                let mut wanted: Vec<_> = ahead.collect();
+                if wanted.first() != Some(&url) {
+                    wanted = vec![url.clone()];
                 }
-                let width = if wanted.len() > LONG { 32 } else { 8 };
-                have.extend(self.fetch(wanted, width)?);
+                have.extend(fetch(wanted, ask)?);
             }
             let Some(page) = have.remove(url.as_str()) else {
                 return Err(Fault::failed(&request, "incomplete read: a page is missing"));
             };
             changed |= page.changed;
-            pages.push(page.value);
+            order.push(url.to_string());
             last = page.links.last.as_deref().and_then(|text| url.join(text).ok());
             url = match page.links.next {
                 Some(next) => self.follow(&url, &next, &request)?,
                 None => match pages::after(&url) {
-                    after if have.get(after.as_str()).is_some_and(|page| page.value.count() > 0) => after,
+                    after if have.get(after.as_str()).is_some_and(|page| page.count > 0) => after,
                     _ => break,
                 },
             };
         }
-        Ok(Seen { value: pages, changed })
+        Ok((order, changed))
     }
 
     fn follow(&self, from: &Url, next: &str, request: &str) -> Result<Url, Fault> {
@@ -250,20 +269,7 @@ impl Api {
         self.cache.get::<P>(&self.key(url.as_str())).map(|kept| kept.value)
     }
 
-    fn fetch<P: Sheet>(
-        &self,
-        wanted: Vec<(Url, Option<Kept<P>>)>,
-        width: usize,
-    ) -> Result<HashMap<String, Page<P>>, Fault> {
-        let width = if wanted.len() > LONG { 32 } else { width };
-        let pages = parallel(wanted, width, |(url, known)| {
-            let page = self.page(&url, known)?;
-            Ok((url.to_string(), page))
-        })?;
-        Ok(pages.into_iter().collect())
-    }
-
-    fn page<P: Sheet>(&self, url: &Url, known: Option<Kept<P>>) -> Result<Page<P>, Fault> {
+    fn page<P: Sheet>(&self, url: &Url, known: Option<Kept<P>>) -> Result<(Page, P), Fault> {
         let key = self.key(url.as_str());
         let condition = known.as_ref().and_then(|kept| kept.etag.clone());
         let ask = Ask::get(url.clone(), condition.as_deref());
@@ -278,7 +284,7 @@ impl Api {
                 if kept.next.as_deref().is_none_or(|next| self.follow(url, next, "").is_ok()) {
                     self.cache.put(&key, &kept);
                 }
-                Ok(Page { value: kept.value, links, changed })
+                Ok((Page { count: kept.value.count(), links, changed }, kept.value))
             }
             (Got::Unchanged(head), Some(mut kept)) => {
                 let links = head.links.unwrap_or_else(|| kept.links());
@@ -288,11 +294,20 @@ impl Api {
                         self.cache.put(&key, &kept);
                     }
                 }
-                Ok(Page { value: kept.value, links, changed: false })
+                Ok((Page { count: kept.value.count(), links, changed: false }, kept.value))
             }
             (Got::Unchanged(_), None) => Err(Fault::failed(&ask.name(), "status 304 without a kept answer")),
         }
     }
+}
+
+fn fetch(wanted: Vec<Url>, ask: &AskPage<'_>) -> Result<HashMap<String, Page>, Fault> {
+    let width = if wanted.len() > LONG { 32 } else { 8 };
+    let pages = parallel(wanted, width, |url| {
+        let name = url.to_string();
+        ask(url).map(|page| (name, page))
+    })?;
+    Ok(pages.into_iter().collect())
 }
 
 /// Tells whether a page without a successor may be full.

@@ -17,9 +17,11 @@ use super::severity::{DecidedBy, Severity};
 use super::status::{NewFact, Status};
 use super::summary::{CommandRecord, Entry, HeadRecord, Proof, Summary};
 use super::threads;
+pub(super) use before::Before;
 use build::{build, grade};
 pub(super) use view::View;
 
+mod before;
 mod build;
 mod view;
 
@@ -84,8 +86,6 @@ pub struct Untrusted {
 /// Result of absorbing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Absorbed {
-    /// True when the summary is not what it was.
-    pub changed: bool,
     /// What happened, in the order in which it was found.
     pub events: Vec<Happened>,
     /// What nobody acts upon.
@@ -104,19 +104,18 @@ impl Absorbed {
 
 /// Brings the summary up to an observation.
 pub fn absorb(summary: &mut Summary, seen: &Seen<'_>) -> Absorbed {
-    let before = summary.clone();
     let view = View::new(summary, *seen);
     let mut out = Absorbed::default();
     take_head(summary, &view);
     take_places(summary, &view, &mut out);
     take_deletions(summary, &view, &mut out);
     let mut unsaid = Vec::new();
-    let mut near = Near::new(summary);
+    let mut known = Known { before: Before::of(summary), near: Near::new(summary) };
     for (comment, note) in view.in_order() {
-        unsaid.extend(take_note(summary, &view, &mut near, (comment, note), &mut out));
+        unsaid.extend(take_note(summary, &view, &mut known, (comment, note), &mut out));
     }
-    threads::take_replies(summary, &view, &before, &mut out);
-    commands::take_commands(summary, &view, &before, &mut out);
+    threads::take_replies(summary, &view, &known.before, &mut out);
+    commands::take_commands(summary, &view, &known.before, &mut out);
     threads::take_closings(summary, &view, &mut out);
     threads::take_resolutions(summary, &view, &mut out);
     // Last, because a reply can have opened what nobody says any more.
@@ -127,7 +126,6 @@ pub fn absorb(summary: &mut Summary, seen: &Seen<'_>) -> Absorbed {
     }
     take_deletions(summary, &view, &mut out);
     comeback::repair_duplicates(summary, &view, &unsaid, &mut out);
-    out.changed = *summary != before;
     out
 }
 
@@ -218,7 +216,7 @@ fn vanish(entry: &mut Entry, why: &str, view: &View<'_>, out: &mut Absorbed) {
 fn take_note<'a>(
     summary: &mut Summary,
     view: &View<'a>,
-    near: &mut Near,
+    memory: &mut Known,
     (comment, note): (&'a Comment, &'a Note),
     out: &mut Absorbed,
 ) -> Vec<FindingId> {
@@ -237,9 +235,9 @@ fn take_note<'a>(
         known.retain(|other| *other != id);
         let told = Told { view, comment, note, author_login: &author.login, found: &found };
         if summary.comments.contains_key(&id) {
-            update(summary, &told, id, out);
+            update(summary, &told, &mut memory.before, id, out);
         } else if !answers_its_own(summary, view, comment, note, &found) {
-            insert(summary, &told, near, id, out);
+            insert(summary, &told, &mut memory.near, id, out);
         }
     }
     // Without an edit only our reading has changed, and a closing marker says more than its text.
@@ -247,6 +245,12 @@ fn take_note<'a>(
         return Vec::new();
     }
     known
+}
+
+/// What is known while a reading is taken in, beside the summary.
+struct Known {
+    before: Before,
+    near: Near,
 }
 
 /// A finding as one comment tells it.
@@ -331,11 +335,14 @@ fn insert(summary: &mut Summary, told: &Told<'_, '_>, near: &mut Near, id: Findi
     summary.comments.insert(id, entry);
 }
 
-fn update(summary: &mut Summary, told: &Told<'_, '_>, id: FindingId, out: &mut Absorbed) {
+fn update(summary: &mut Summary, told: &Told<'_, '_>, before: &mut Before, id: FindingId, out: &mut Absorbed) {
     let (mut severity, mut decided_by) = grade(told, id);
     let Told { view, found, .. } = told;
     let Some(entry) = summary.comments.get_mut(&id) else { return };
     let same_hash = entry.body_hash == found.body_hash;
+    if !same_hash {
+        before.keep_text(entry);
+    }
     entry.body_hash.clone_from(&found.body_hash);
     // A new reading of the same words is no edit.
     let same_words = same_hash || comeback::same_words(&entry.text, &found.text);

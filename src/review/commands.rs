@@ -2,7 +2,7 @@
 //!
 //! What is posted in answer (a reaction, or a hint with the right form), and the plan a follow-up needs, are made elsewhere.
 
-use super::absorb::{Absorbed, View, What};
+use super::absorb::{Absorbed, Before, View, What};
 use super::comment::{AccountKind, Author, Channel, Comment};
 use super::decision::Verb;
 use super::ids::FindingId;
@@ -91,7 +91,7 @@ fn regrade(text: &str) -> Result<Command, String> {
 }
 
 /// Takes every command that was not heard yet, oldest first.
-pub(super) fn take_commands(summary: &mut Summary, view: &View<'_>, before: &Summary, out: &mut Absorbed) {
+pub(super) fn take_commands(summary: &mut Summary, view: &View<'_>, before: &Before, out: &mut Absorbed) {
     for (comment, note) in view.in_order() {
         let reply = comment.channel == Channel::Inline && comment.in_reply_to.is_some();
         if !reply || !is_command(&comment.body) {

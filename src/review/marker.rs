@@ -9,6 +9,8 @@ use super::ids::{FindingId, PrNumber, PrRef, RepoSlug, Sha};
 use super::summary::WriteKind;
 
 const OPEN: &str = "<!-- pushback:1 ";
+/// What every text holds that bears a marker or a command of ours.
+pub const NAME: &str = "pushback";
 const CLOSE: &str = " -->";
 
 /// Digits of a key.

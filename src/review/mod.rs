@@ -35,12 +35,14 @@ pub mod owed;
 pub mod picture;
 pub mod policy;
 pub mod prove;
+pub mod readings;
 pub mod rebuild;
 pub mod recheck;
 pub mod reviewers;
 #[cfg(test)]
 pub(crate) mod sample;
 pub mod severity;
+pub mod shared;
 pub mod status;
 pub mod step;
 pub mod summary;

@@ -2,6 +2,7 @@
 
 pub use super::classify::{Classified, Closed, Found, Kind, ReplyVerdict, Signal};
 use super::comment::{Author, Channel};
+use super::shared::Shared;
 
 /// Who speaks, as far as that matters (R2).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,5 +48,5 @@ pub struct Note {
     /// Standing of the author here; a deputised bot is untrusted.
     pub standing: Standing,
     /// What it says.
-    pub said: Classified,
+    pub said: Shared<Classified>,
 }

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::comment::{AccountKind, Author, Comment, Thread};
 use super::ids::{Login, PrRef, RepoSlug, Sha};
 use super::policy::Policy;
+use super::shared::Shared;
 
 /// A fact that a missing right or an unknown answer can hide. Unknown is never taken for a good value.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -192,7 +193,7 @@ pub struct Observation {
     /// The pull request.
     pub pr: PullRequest,
     /// All comments of all channels, in no particular order.
-    pub comments: Vec<Comment>,
+    pub comments: Shared<Vec<Comment>>,
     /// All threads.
     pub threads: Vec<Thread>,
     /// Reactions on the description and on conversation comments, of bots.

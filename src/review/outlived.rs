@@ -3,8 +3,7 @@
 //! Read one by one, a word that insists, a P1 posted again and an edit of the finding each take a command back; read together
 //! they must do the same (R12, R13).
 
-use super::absorb::View;
-use super::comeback::same_words;
+use super::absorb::{Before, View};
 use super::commands::{self, Command};
 use super::comment::Comment;
 use super::description;
@@ -19,15 +18,10 @@ pub(super) fn edited_since(view: &View<'_>, id: FindingId, said: &Comment) -> bo
     view.comment(id).is_some_and(since)
 }
 
-/// Tells whether a finding means what it meant.
-pub(super) fn means_the_same(then: &Entry, now: &Entry) -> bool {
-    then.body_hash == now.body_hash || same_words(&then.text, &now.text)
-}
-
 /// What has come after a command.
 pub(super) struct Later<'v, 'a> {
     /// The state before this reading.
-    pub(super) before: &'v Summary,
+    pub(super) before: &'v Before,
     /// The reading.
     pub(super) view: &'v View<'a>,
     /// The comment that gives the command.
@@ -71,20 +65,13 @@ impl Later<'_, '_> {
 
     /// Tells whether the command was given about the text as it is now: what cannot be known is another text.
     fn same_text(&self, entry: &Entry) -> bool {
-        let known = self.before.comments.get(&entry.finding.id);
-        self.given_about(&[&entry.body_hash])
-            .map_or_else(|| known.is_some_and(|then| means_the_same(then, entry)), |about| about.is_some())
+        self.given_about(&[&entry.body_hash]).map_or_else(|| self.before.means_the_same(entry), |about| about.is_some())
     }
 
     /// Tells whether the reviewer's grade is no worse than the one that was replaced, as far as that can be known.
     fn no_worse(&self, entry: &Entry, says: Severity) -> bool {
-        let known = self.before.comments.get(&entry.finding.id);
         self.given_about(&Severity::ALL.map(Severity::as_str)).map_or_else(
-            || {
-                known.is_some_and(|then| {
-                    then.regrade.as_ref().map_or(then.finding.severity, |earlier| earlier.from) <= says
-                })
-            },
+            || self.before.says(entry.finding.id).is_some_and(|then| then <= says),
             |from| Severity::ALL.into_iter().any(|grade| Some(grade.as_str()) == from && grade <= says),
         )
     }

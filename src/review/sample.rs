@@ -171,7 +171,7 @@ pub(crate) fn observation(comments: Vec<Comment>, threads: Vec<Thread>) -> Obser
             default_branch: "main".into(),
             created_at: at(),
         },
-        comments,
+        comments: comments.into(),
         threads,
         reactions: Vec::new(),
         permissions: std::collections::BTreeMap::new(),

@@ -750,4 +750,16 @@ impl Summary {
         self.used.rounds = 0;
         self.reset_at_round = self.round;
     }
+
+    /// Tells whether everything in it was read on the pull request and can be read there again: nothing was begun yet.
+    pub fn only_read(&self) -> bool {
+        let begun = |entry: &Entry| entry.pending.is_some() || entry.refused.is_some() || entry.finding.attempts > 0;
+        self.rounds.is_empty()
+            && self.outbox.is_empty()
+            && self.verified.is_empty()
+            && self.restored.is_empty()
+            && self.drafts.is_empty()
+            && self.stop_reason.is_none()
+            && !self.comments.values().any(begun)
+    }
 }

@@ -4,14 +4,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::absorb::{Absorbed, View, What};
+use super::absorb::{Absorbed, Before, View, What};
 use super::comeback;
 use super::commands::{is_command, is_hint};
 use super::comment::{AccountKind, Author, Channel, Comment, Thread};
 use super::ids::{FindingId, Login};
 use super::note::{Closed, Note, ReplyVerdict, Standing};
 use super::observation::Permission;
-use super::outlived::{edited_since, means_the_same};
+use super::outlived::edited_since;
 use super::severity::{DecidedBy, Severity};
 use super::status::{NewFact, Status};
 use super::summary::{Entry, Move, Proof, Summary};
@@ -34,13 +34,11 @@ pub(super) fn has_weight(standing: &Standing) -> bool {
 }
 
 /// Takes every reply that was not heard yet into account.
-pub(super) fn take_replies(summary: &mut Summary, view: &View<'_>, before: &Summary, out: &mut Absorbed) {
+pub(super) fn take_replies(summary: &mut Summary, view: &View<'_>, before: &Before, out: &mut Absorbed) {
     let own: BTreeSet<FindingId> = summary.comments.keys().copied().collect();
     for entry in summary.comments.values_mut() {
         let Some(thread) = entry.thread.and_then(|root| view.threads.get(&root)) else { continue };
-        let known = before.comments.get(&entry.finding.id);
-        let same = known.is_some_and(|then| means_the_same(then, entry));
-        let known = known.is_some();
+        let (known, same) = (before.knew(entry.finding.id), before.means_the_same(entry));
         let born = thread.iter().position(|(c, _)| FindingId::Inline(c.id) == entry.finding.id);
         let after = born.map_or(0, |at| at + 1);
         for (at, (comment, note)) in thread.iter().enumerate().skip(after) {

@@ -3,6 +3,7 @@
 //! What a comment says is the classifier's business; what follows from both is decided elsewhere.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::LazyLock;
 
 use super::classify::{CommentInput, Rules, classify};
 use super::comment::{AccountKind, Association, Author, Channel, Comment, ReviewState};
@@ -10,6 +11,7 @@ use super::ids::{Login, PrRef};
 use super::note::{Classified, Note, Standing};
 use super::observation::{Observation, Permission};
 use super::policy::Policy;
+use super::shared::Shared;
 
 /// Reads comments by rules: the classifier, as far as this module needs it.
 pub trait Reader {
@@ -17,7 +19,7 @@ pub trait Reader {
     fn reviewer_of(&self, author: &Author, body: &str) -> Option<String>;
 
     /// Returns what a comment says.
-    fn classify(&self, comment: &Comment, by_pr_author: bool) -> Classified;
+    fn classify(&self, comment: &Comment, by_pr_author: bool) -> Shared<Classified>;
 }
 
 impl Reader for Rules {
@@ -25,21 +27,31 @@ impl Reader for Rules {
         Self::reviewer_of(self, &author.login, author.kind, body).map(|reviewer| reviewer.name.clone())
     }
 
-    fn classify(&self, comment: &Comment, by_pr_author: bool) -> Classified {
-        // An account that is gone is read as a nameless person: its words are shown, and never trusted.
-        let nobody = Author { login: Login::new(""), kind: AccountKind::Person };
-        let author = comment.author.as_ref().unwrap_or(&nobody);
-        let anchor = comment.anchor.as_ref();
-        let input = CommentInput {
-            path: anchor.map(|anchor| anchor.path.as_str()),
-            line: anchor.and_then(|anchor| anchor.line.or(anchor.original_line)),
-            is_reply: comment.in_reply_to.is_some(),
-            review_state: comment.review_state,
-            by_pr_author,
-            ..CommentInput::new(&author.login, author.kind, comment.channel, &comment.body)
-        };
-        classify(self, &input)
+    fn classify(&self, comment: &Comment, by_pr_author: bool) -> Shared<Classified> {
+        classify(self, &input(comment, by_pr_author)).into()
     }
+}
+
+/// An account that is gone is read as a nameless person: its words are shown, and never trusted.
+static NOBODY: LazyLock<Author> = LazyLock::new(|| Author { login: Login::new(""), kind: AccountKind::Person });
+
+/// Returns what rules see of a comment.
+pub(super) fn input(comment: &Comment, by_pr_author: bool) -> CommentInput<'_> {
+    let author = comment.author.as_ref().unwrap_or(&NOBODY);
+    let anchor = comment.anchor.as_ref();
+    CommentInput {
+        path: anchor.map(|anchor| anchor.path.as_str()),
+        line: anchor.and_then(|anchor| anchor.line.or(anchor.original_line)),
+        is_reply: comment.in_reply_to.is_some(),
+        review_state: comment.review_state,
+        by_pr_author,
+        ..CommentInput::new(&author.login, author.kind, comment.channel, &comment.body)
+    }
+}
+
+/// Tells whether the author of the pull request wrote a comment.
+pub(super) fn by_pr_author(comment: &Comment, obs: &Observation) -> bool {
+    comment.author.is_some() && comment.author == obs.pr.author
 }
 
 /// An author in one place, before any judgement.
@@ -148,13 +160,12 @@ fn note(comment: &Comment, obs: &Observation, reader: &dyn Reader, policy: &Poli
         reviewer: reviewer.as_deref(),
         marked: carries_marker(&comment.body, &obs.pr.at),
     };
-    let by_pr_author = author.is_some() && author == obs.pr.author.as_ref();
     Note {
         channel: comment.channel,
         id: comment.id,
         author: comment.author.clone(),
         standing: standing(&speaker, obs, policy),
-        said: reader.classify(comment, by_pr_author),
+        said: reader.classify(comment, by_pr_author(comment, obs)),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Files that are whole or absent: written beside, synced, renamed. No link is ever followed at the last step.
 
 use std::fs::{DirBuilder, File, OpenOptions};
-use std::io::{ErrorKind, Read, Write as _};
+use std::io::{BufWriter, ErrorKind, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 
 use camino::Utf8Path;
@@ -22,20 +22,34 @@ pub(super) fn io(what: &'static str, path: &Utf8Path, why: impl ToString) -> Sto
 pub(super) enum Durable {
     /// Synced, folder included.
     Yes,
+    /// Either whole or absent then.
+    Whole,
     /// Replaced in one step, no more.
     No,
 }
 
 /// Replaces a file's content in one step. Leaves the former content and no temporary file when it fails.
 pub(super) fn replace(path: &Utf8Path, data: &[u8], durable: Durable) -> Result<(), StoreError> {
+    replace_with(path, durable, |out| out.write_all(data))
+}
+
+/// The same with content that is written piece by piece.
+pub(super) fn replace_with(
+    path: &Utf8Path,
+    durable: Durable,
+    content: impl FnOnce(&mut dyn Write) -> std::io::Result<()>,
+) -> Result<(), StoreError> {
     let dir = path.parent().unwrap_or(path);
     let write = || -> std::io::Result<()> {
         let mut file = tempfile::Builder::new()
             .prefix(TEMPORARY)
             .permissions(std::fs::Permissions::from_mode(0o600))
             .tempfile_in(dir)?;
-        file.write_all(data)?;
-        if durable == Durable::Yes {
+        let mut out = BufWriter::new(&mut file);
+        content(&mut out)?;
+        out.flush()?;
+        drop(out);
+        if durable != Durable::No {
             file.as_file().sync_all()?;
         }
         file.persist(path).map_err(|e| e.error)?;

@@ -59,8 +59,13 @@ pub fn trust_path(common_dir: &Utf8Path) -> Utf8PathBuf {
 
 /// Returns the hash by which a configuration file's content is trusted.
 pub fn content_hash(content: &[u8]) -> String {
+    hex(&Sha256::digest(content))
+}
+
+/// Writes bytes as digits.
+pub(super) fn hex(bytes: &[u8]) -> String {
     use std::fmt::Write as _;
-    Sha256::digest(content).iter().fold(String::with_capacity(64), |mut text, byte| {
+    bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
         // Writing to a string cannot fail.
         let _ = write!(text, "{byte:02x}");
         text

@@ -51,6 +51,8 @@ impl Holder {
 
 /// Takes the lock, or says who has it.
 pub(super) fn take(path: &Utf8Path, command: &str) -> Result<File, StoreError> {
+    // Ready before the lock is taken: others read at once who has it.
+    let text = serde_json::to_vec(&Holder::ours(command)).map_err(|e| io("write", path, e))?;
     let flags = OFlags::NOFOLLOW.bits().cast_signed();
     let open = OpenOptions::new()
         .read(true)
@@ -66,7 +68,6 @@ pub(super) fn take(path: &Utf8Path, command: &str) -> Result<File, StoreError> {
         Err(TryLockError::WouldBlock) => return Err(StoreError::Held { holder: holder(path) }),
         Err(TryLockError::Error(e)) => return Err(io("lock", path, e)),
     }
-    let text = serde_json::to_vec(&Holder::ours(command)).map_err(|e| io("write", path, e))?;
     let write = |file: &mut File| -> std::io::Result<()> {
         file.set_len(0)?;
         file.seek(SeekFrom::Start(0))?;

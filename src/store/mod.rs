@@ -5,6 +5,7 @@ mod atomic;
 mod ledger;
 mod lock;
 mod pulls;
+mod readings;
 mod scratchpad;
 mod summary_file;
 
@@ -130,8 +131,10 @@ impl Store for FileStore {
         if !readable {
             summary_file::set_aside(&path)?;
         }
-        make_dirs(&self.common_dir, &self.dir, Durable::Yes)?;
-        atomic::replace(&path, &data, Durable::Yes)
+        // A first state that tells only what was read can be read again; what is done after it lasts, with its folders.
+        let durable = if former.is_none() && summary.only_read() { Durable::Whole } else { Durable::Yes };
+        make_dirs(&self.common_dir, &self.dir, durable)?;
+        atomic::replace(&path, &data, durable)
     }
 
     fn path(&self) -> Utf8PathBuf {

@@ -69,23 +69,27 @@ struct Versioned {
 
 /// Turns state into the bytes of the file; what the file holds beyond this version's fields is carried over.
 pub(super) fn render(path: &Utf8Path, summary: &Summary, former: Option<&[u8]>) -> Result<Vec<u8>, StoreError> {
-    let mut value = serde_json::to_value(summary).map_err(|e| io("write", path, e))?;
+    let failed = |e: serde_json::Error| io("write", path, e);
+    let mut data = match former.and_then(unknown_fields) {
+        None => serde_json::to_vec_pretty(summary).map_err(failed)?,
+        Some(unknown) => {
+            let mut value = serde_json::to_value(summary).map_err(failed)?;
+            graft(&mut value, &unknown);
+            serde_json::to_vec_pretty(&value).map_err(failed)?
+        }
+    };
     // A number that JSON cannot hold (a cost that is none) would make the file unreadable.
-    serde_json::from_value::<Summary>(value.clone())
+    serde_json::from_slice::<Summary>(&data)
         .map_err(|e| io("write", path, format!("it could not be read again: {e}")))?;
-    if let Some(unknown) = former.and_then(unknown_fields) {
-        graft(&mut value, &unknown);
-    }
-    let mut data = serde_json::to_vec_pretty(&value).map_err(|e| io("write", path, e))?;
     data.push(b'\n');
     Ok(data)
 }
 
 /// Returns the fields of a file that this version does not know.
 fn unknown_fields(former: &[u8]) -> Option<Value> {
-    let raw: Value = serde_json::from_slice(former).ok()?;
-    let known = serde_json::to_value(serde_json::from_value::<Summary>(raw.clone()).ok()?).ok()?;
-    beyond(&raw, &known)
+    let summary: Summary = serde_json::from_slice(former).ok()?;
+    let known = serde_json::to_value(summary).ok()?;
+    beyond(&serde_json::from_slice(former).ok()?, &known)
 }
 
 /// Returns what `raw` has and `known` has not. Null and empty values say nothing.

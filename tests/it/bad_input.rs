@@ -158,6 +158,8 @@ fn a_folder_and_a_git_that_are_not_there_are_told_apart() {
     scene.env.insert("PATH".to_owned(), "/nonexistent".to_owned());
     says(&scene.run(&["status"]), 2, "git could not be run: ", "install git");
     let mut scene = plain();
+    // What an ordinary repository is about is told without git and without a file.
+    scene.git(&["config", "include.path", "none"]);
     scene.env.insert("TMPDIR".to_owned(), "/nonexistent".to_owned());
     says(&scene.run(&["status"]), 2, "no temporary file can be made in /nonexistent", "TMPDIR");
 }

@@ -244,6 +244,12 @@ fn threads_are_read_again_when_a_list_changed_or_time_passed() {
     server.change(|world| world.threads[0]["isResolved"] = json!(true));
     let seen = setup().forge().observe(Depth::Warm).expect("a reading");
     assert_eq!((asked(&server), seen.threads[0].resolved), (1, true));
+    // Looks in between make what was kept no younger.
+    for expected in [0, 1] {
+        clock.advance(Duration::from_secs(200));
+        setup().forge().observe(Depth::Warm).expect("a reading");
+        assert_eq!(asked(&server), expected);
+    }
 }
 
 #[test]

@@ -322,7 +322,7 @@ fn ends_here(text: &str, at: usize, end: usize) -> bool {
     let goes_on = rest.trim_start().chars().next().is_some_and(char::is_lowercase);
     // A level at the beginning is no sentence.
     !(short && (goes_on || word.contains('.')))
-        && !(is_bare_level(&text[..at]) && !rest.trim().is_empty())
+        && (!is_bare_level(&text[..at]) || rest.trim().is_empty())
         && !(word.chars().all(|c| c.is_ascii_digit()) && !word.is_empty() && at < 3)
 }
 

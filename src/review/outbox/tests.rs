@@ -58,7 +58,13 @@ impl Scene {
                 closed: None,
                 verdict: ReplyVerdict::Unclear,
             };
-            Note { channel: comment.channel, id: comment.id, author: comment.author.clone(), standing, said }
+            Note {
+                channel: comment.channel,
+                id: comment.id,
+                author: comment.author.clone(),
+                standing,
+                said: said.into(),
+            }
         };
         self.obs.comments.iter().map(each).collect()
     }

@@ -93,7 +93,13 @@ fn note(author: Author) -> Note {
         closed: None,
         verdict: ReplyVerdict::Insists,
     };
-    Note { channel: Channel::Inline, id: 901, author: Some(author), standing: Standing::Reviewer("codex".into()), said }
+    Note {
+        channel: Channel::Inline,
+        id: 901,
+        author: Some(author),
+        standing: Standing::Reviewer("codex".into()),
+        said: said.into(),
+    }
 }
 
 #[test]

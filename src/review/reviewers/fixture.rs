@@ -15,6 +15,7 @@ use crate::review::observation::{
 };
 use crate::review::policy::Policy;
 use crate::review::severity::{DecidedBy, Severity};
+use crate::review::shared::Shared;
 use crate::review::status::Status;
 use crate::review::summary::{Entry, Finding, HeadRecord, PrRecord, SCHEMA_VERSION, Summary, Used};
 use crate::review::trust::{Reader, notes};
@@ -54,7 +55,7 @@ impl Reader for MiniReader {
         (author.kind == AccountKind::Bot).then(|| data.name.clone())
     }
 
-    fn classify(&self, comment: &Comment, _by_pr_author: bool) -> Classified {
+    fn classify(&self, comment: &Comment, _by_pr_author: bool) -> Shared<Classified> {
         let findings: Vec<Found> = comment.body.lines().filter_map(found).collect();
         let signals: Vec<Signal> = comment.body.lines().filter_map(signal).collect();
         let kind = if findings.is_empty() { Kind::Status } else { Kind::Finding };
@@ -67,6 +68,7 @@ impl Reader for MiniReader {
             closed: None,
             verdict: ReplyVerdict::Unclear,
         }
+        .into()
     }
 }
 
@@ -330,7 +332,7 @@ fn observation(at_pr: PrRef) -> Observation {
             default_branch: "main".to_owned(),
             created_at: at(-86_400),
         },
-        comments: Vec::new(),
+        comments: Vec::new().into(),
         threads: Vec::new(),
         reactions: Vec::new(),
         permissions: [("dev", Permission::Write), ("maya", Permission::Write), ("guest", Permission::Read)]

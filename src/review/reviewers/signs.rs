@@ -104,7 +104,7 @@ struct Gatherer<'a> {
 pub(super) fn gather(facts: &Facts<'_>, who: &Who<'_>, since: Timestamp) -> Seen {
     // Of two readings of one comment the newest holds, as in the notes.
     let mut comments: BTreeMap<(Channel, u64), &Comment> = BTreeMap::new();
-    for comment in &facts.obs.comments {
+    for comment in facts.obs.comments.iter() {
         let kept = comments.entry((comment.channel, comment.id)).or_insert(comment);
         if (kept.updated_at, &kept.body) < (comment.updated_at, &comment.body) {
             *kept = comment;

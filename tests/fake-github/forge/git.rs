@@ -1,5 +1,7 @@
 //! Reads real commits: heads, files, diffs, and where a line of one commit stands in another. Writes only scripted commits.
 
+use std::collections::HashMap;
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 use git2::{Delta, DiffOptions, Oid, Patch, Repository};
@@ -9,6 +11,28 @@ pub type Fail = String;
 
 fn say(error: git2::Error) -> Fail {
     error.message().to_owned()
+}
+
+/// Repositories that stay open between requests: opening one reads a dozen files, and refs are read anew in any case.
+#[derive(Default)]
+pub struct Opened(HashMap<PathBuf, Repository>);
+
+impl fmt::Debug for Opened {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.0.keys()).finish()
+    }
+}
+
+impl Opened {
+    /// Takes a repository out; `None` where it cannot be opened.
+    pub fn take(&mut self, path: &Path) -> Option<Repository> {
+        self.0.remove(path).or_else(|| Repository::open(path).ok())
+    }
+
+    /// Puts it back.
+    pub fn put(&mut self, path: PathBuf, repo: Repository) {
+        self.0.insert(path, repo);
+    }
 }
 
 /// Opens a repository; objects of the others are readable too.

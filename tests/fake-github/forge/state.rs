@@ -8,6 +8,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::faults::Armed;
+use super::git::Opened;
 pub use super::records::{Check, Comment, Issue, Pull, Reaction, Repo, Review, Settings, Status, Talk, User};
 use super::scene::{Action, Scripted};
 
@@ -137,6 +138,7 @@ pub struct State {
     pub settings: Settings,
     pub users: Vec<User>,
     pub repos: Vec<Repo>,
+    pub opened: Opened,
     pub next_id: u64,
     /// Counts changes; a rendered page is good for one version.
     pub version: u64,
@@ -167,6 +169,7 @@ impl State {
             settings: Settings::default(),
             users: Vec::new(),
             repos: Vec::new(),
+            opened: Opened::default(),
             next_id: 4_300_000_001,
             version: 0,
             log: Vec::new(),

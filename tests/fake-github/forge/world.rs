@@ -220,10 +220,12 @@ impl State {
     /// Looks at the branches of all open pull requests.
     pub fn sync(&mut self) {
         for index in 0..self.repos.len() {
-            let Ok(repo) = Repository::open(&self.repos[index].git) else { continue };
+            let path = self.repos[index].git.clone();
+            let Some(repo) = self.opened.take(&path) else { continue };
             for p in 0..self.repos[index].pulls.len() {
                 self.sync_pull(index, p, &repo);
             }
+            self.opened.put(path, repo);
         }
     }
 

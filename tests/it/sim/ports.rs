@@ -87,7 +87,7 @@ pub(crate) fn observation(world: &World) -> Observation {
             default_branch: "main".into(),
             created_at: "2026-01-05T09:00:00Z".parse().expect("a time"),
         },
-        comments,
+        comments: comments.into(),
         threads,
         reactions: Vec::new(),
         permissions,

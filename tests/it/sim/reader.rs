@@ -5,6 +5,7 @@ use std::collections::HashMap;
 
 use pushback::review::comment::{AccountKind, Author, Comment};
 use pushback::review::note::Classified;
+use pushback::review::shared::Shared;
 use pushback::review::trust::Reader;
 
 /// Readings after which it starts anew, so that it stays small.
@@ -12,7 +13,7 @@ const MOST: usize = 4_000;
 
 #[derive(Default)]
 struct Known {
-    said: HashMap<String, Classified>,
+    said: HashMap<String, Shared<Classified>>,
     who: HashMap<String, Option<String>>,
 }
 
@@ -43,7 +44,7 @@ impl Reader for Remembered {
         who
     }
 
-    fn classify(&self, comment: &Comment, by_pr_author: bool) -> Classified {
+    fn classify(&self, comment: &Comment, by_pr_author: bool) -> Shared<Classified> {
         let nobody = String::new();
         let author = comment.author.as_ref().map_or(nobody, |author| key(author, &comment.body));
         let place = comment.anchor.as_ref().map(|anchor| (&anchor.path, anchor.line, anchor.original_line));
