@@ -57,9 +57,9 @@ impl Readings {
         new
     }
 
-    /// Tells whether nothing was read.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+    /// Returns how many there are.
+    pub fn count(&self) -> usize {
+        self.0.len()
     }
 
     /// Returns them in a form to be kept, one by one: together they are large.
