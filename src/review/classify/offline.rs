@@ -125,9 +125,9 @@ fn write(id: &Kept<'_>, classified: &Classified, out: &mut String) -> serde_json
     out.push_str("\",\"decided_by\":");
     match classified.decided_by() {
         Some(by) => {
-            out.push_str("\"");
+            out.push('"');
             out.push_str(by.as_str());
-            out.push_str("\"");
+            out.push('"');
         }
         None => out.push_str("null"),
     }
@@ -156,7 +156,7 @@ fn write(id: &Kept<'_>, classified: &Classified, out: &mut String) -> serde_json
             Some(line) => out.push_str(&line.to_string()),
             None => out.push_str("null"),
         }
-        out.push_str("}");
+        out.push('}');
     }
     out.push_str("]}");
     Ok(())
