@@ -249,6 +249,41 @@ fn an_answer_is_the_same_whatever_stands_around_its_row_and_keeps_its_place() {
 }
 
 #[test]
+fn a_line_that_is_no_single_row_is_read_as_if_it_stood_alone() {
+    let rules = rules();
+    let good = r#"{"id":1,"login":"ann","channel":"inline","body":"P1: \"x\""}"#;
+    let whole = [good.to_owned(), format!("{good} {good}"), format!("\u{3000}{good}"), format!(" {good}\u{a0}\r")];
+    let odd =
+        ["{\"body\":\"x\",\n\"id\":7}", "[\n1\n]", "5", "\"x\"", "{\"body\":", "{\"body\":\"x", "}", "x", "null 1"];
+    for odd in whole.into_iter().chain(odd.map(str::to_owned)) {
+        let text = format!("{good}\n{odd}\n\n \n{good}\n{odd}\n{good}");
+        let rows = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
+        let alone = |(n, line): (usize, &str)| {
+            let answer = classify_stream(line.as_bytes(), &rules).0.remove(0);
+            answer.replace("\"line\":1}", &format!("\"line\":{}}}", n + 1))
+        };
+        assert_eq!(classify_stream(text.as_bytes(), &rules).0, rows.map(alone).collect::<Vec<_>>(), "{odd:?}");
+    }
+}
+
+#[test]
+fn an_account_without_a_type_is_a_bot_where_its_login_is_a_known_reviewers() {
+    let rules = rules();
+    let mut told_apart = 0;
+    for login in rules.reviewers().iter().flat_map(|reviewer| &reviewer.aliases).map(Login::as_str).chain(["ann"]) {
+        let answer = |kind: &str| {
+            let row = format!(r#"{{"login":"{login}",{kind}"channel":"issue_comment","body":"Wrong unit."}}"#);
+            classify_stream(row.as_bytes(), &rules).0
+        };
+        let (bot, person) = (answer(r#""type":"Bot","#), answer(r#""type":"User","#));
+        let known = rules.reviewer_of(&Login::new(login), AccountKind::Bot, "").is_some();
+        assert_eq!(&answer(""), if known { &bot } else { &person }, "{login}");
+        told_apart += usize::from(bot != person);
+    }
+    assert!(told_apart > 30, "{told_apart}");
+}
+
+#[test]
 fn a_closed_finding_keeps_its_level_but_no_rule_decides() {
     let body = "_⚠️ Potential issue_ | _🟠 Major_\\n\\n**Seal the hatch.**\\n\\nIt leaks.";
     let row = |tail: &str| {
