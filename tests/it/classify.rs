@@ -234,7 +234,8 @@ fn an_answer_is_the_same_whatever_stands_around_its_row_and_keeps_its_place() {
     // More than is answered at once, and in an order of its own each time.
     let all = rows.len();
     // A step that does not divide the number of rows comes by each of them once.
-    let steps: Vec<usize> = [1, 5, 7, 11, 13, 17].into_iter().filter(|step| *step == 1 || all % step != 0).collect();
+    let steps: Vec<usize> =
+        [1, 5, 7, 11, 13, 17].into_iter().filter(|step| *step == 1 || !all.is_multiple_of(*step)).collect();
     let order = |step: usize| (0..all).map(move |n| (n * step + step) % all);
     let order: Vec<usize> = steps.into_iter().cycle().take(16).flat_map(order).collect();
     let text: String = order.iter().flat_map(|n| [rows[*n], "\n"]).collect();
