@@ -48,6 +48,10 @@ impl Readings {
         for comment in obs.comments.iter() {
             let input = input(comment, by_pr_author(comment, obs));
             let words = words(&input);
+            // People say the same in several places.
+            if self.0.contains_key(&words) {
+                continue;
+            }
             let said = known.remove(&words).unwrap_or_else(|| {
                 new = true;
                 classify(rules, &input).into()

@@ -12,7 +12,7 @@ use crate::review::comment::{AccountKind, Channel, ReviewState};
 use crate::review::ids::Login;
 
 /// Bytes of texts that are answered together.
-const ROOM: usize = 4 << 20;
+const ROOM: usize = 16 << 20;
 /// What a comment takes beside its texts.
 const EACH: usize = size_of::<Waits<'_>>();
 

@@ -219,6 +219,8 @@ fn rewritten(pattern: &str, reading: Reading) -> String {
     let mut out = String::with_capacity(pattern.len());
     let mut chars = pattern.chars().peekable();
     let mut in_class = false;
+    // True in a class that stands in a group of its own.
+    let mut apart = false;
     while let Some(c) = chars.next() {
         match c {
             '\\' => match chars.next() {
@@ -230,17 +232,50 @@ fn rewritten(pattern: &str, reading: Reading) -> String {
                 None => out.push('\\'),
             },
             '[' => {
+                if small && !in_class && is_caseless(chars.clone()) {
+                    apart = true;
+                    out.push_str("(?-i:");
+                }
                 in_class = true;
                 out.push(c);
             }
             ']' => {
                 in_class = false;
                 out.push(c);
+                if std::mem::take(&mut apart) {
+                    out.push(')');
+                }
             }
             _ => out.push(c),
         }
     }
     out
+}
+
+/// Tells whether a class holds word characters and beside them nothing that has a case: that it is told without regard to
+/// case changes nothing in it, and costs a walk through all of Unicode. The characters are those behind its bracket.
+fn is_caseless(mut class: impl Iterator<Item = char>) -> bool {
+    let mut words = false;
+    let mut first = true;
+    while let Some(c) = class.next() {
+        match c {
+            ']' if first => return false,
+            ']' => return words,
+            '[' | '&' => return false,
+            '\\' => match class.next() {
+                Some('w' | 'W') => words = true,
+                Some('d' | 'D' | 's' | 'S' | 'n' | 't') => {}
+                Some('x') if class.next() == Some('0') && class.next() == Some('1') => {}
+                Some(sign) if sign.is_ascii_punctuation() => {}
+                Some(_) | None => return false,
+            },
+            c if c.is_lowercase() || c.is_uppercase() => return false,
+            '^' if first => continue,
+            _ => {}
+        }
+        first = false;
+    }
+    false
 }
 
 #[cfg(test)]
@@ -274,6 +309,35 @@ mod tests {
         {
             assert!(!small.is_match(sign.encode_utf8(&mut [0; 4])), "{sign}");
         }
+    }
+
+    #[test]
+    fn a_class_told_with_regard_to_case_is_the_same_class() {
+        let parsed =
+            |text: &str| regex_syntax::ParserBuilder::new().multi_line(true).build().parse(text).expect("parses");
+        let apart = |text: &str| {
+            let run = rewritten(text, Reading::Small);
+            // The groups that were put in are the only ones of their kind.
+            assert_eq!(parsed(&run), parsed(&run.replace("(?-i:", "(?:")), "{text}");
+            run.contains("(?-i:")
+        };
+        for class in [r"[^\w\n]", r"[\w./@-]", r"[\w -]+", r"[^\w\x01\n|>`]*", r"[\W\d]{2,3}?"] {
+            assert!(apart(&format!("(?i)a{class}b")), "{class}");
+        }
+        for class in [r"[^*\n]", r"[\wa]", r"[]\w]", r"[\w[a]]", r"[\w&&\d]", r"[\x41\w]", r"[\wЖ]", r"\[\w\]"] {
+            assert!(!apart(&format!("(?i){class}")), "{class}");
+        }
+        let rules = concat!(
+            include_str!("../../rules/amazon-q.toml"),
+            include_str!("../../rules/claude.toml"),
+            include_str!("../../rules/general.toml"),
+            include_str!("../../rules/people.toml"),
+            include_str!("../../rules/codacy.toml"),
+            include_str!("../../rules/coderabbit.toml"),
+        );
+        let quoted = rules.lines().filter_map(|line| line.split_once("= '")?.1.strip_suffix('\''));
+        let changed = quoted.filter(|text| !text.starts_with("''") && apart(text)).count();
+        assert!(changed >= 10, "{changed} patterns");
     }
 
     #[test]
