@@ -399,7 +399,7 @@ pub struct VerifyReport {
     pub tests: Option<u64>,
     /// Skipped tests counted.
     pub skipped: Option<u64>,
-    /// A program that a command needs is not installed: no change of the code helps.
+    /// A program that a command starts is not there: what the editor changes could not be proved.
     pub absent: bool,
 }
 

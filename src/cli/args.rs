@@ -143,6 +143,9 @@ pub enum Command {
     #[command(disable_help_subcommand = true)]
     Hook(HookArgs),
     /// Classifies review comments from stdin, offline.
+    #[command(after_help = "Takes a JSON array, or one JSON object a line, as the API lists comments:\n  \
+                             {\"id\":1,\"user\":{\"login\":\"cursor[bot]\"},\"body\":\"...\",\"path\":\"src/a.rs\"}\n\
+                             Example: gh api repos/O/R/pulls/N/comments | pushback classify")]
     Classify,
     /// Says what a run needs and lacks, and how to mend it.
     ///

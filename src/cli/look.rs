@@ -70,6 +70,26 @@ pub(crate) struct Desk {
     pub(crate) notes: Vec<String>,
     /// True in a worktree of the program's own.
     pub(crate) own_tree: bool,
+    /// Flags without which a later call would mean another pull request.
+    pub(crate) flags: String,
+}
+
+/// Quotes a text for a shell.
+pub(crate) fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+/// Flags of this call without which the next one would mean another pull request.
+pub(crate) fn passed_on(cx: &Context) -> String {
+    let plain = |text: &str| {
+        let good = |c: char| c.is_ascii_alphanumeric() || "-_./:@".contains(c);
+        if text.chars().all(good) { text.to_owned() } else { quoted(text) }
+    };
+    let dir = cx.global.dir.as_ref().map(|dir| dir.as_str());
+    let global = &cx.global;
+    let (repo, pr, api) = (global.repo.as_deref(), global.pr.as_deref(), global.api_url.as_deref());
+    let flags = [("-C", dir), ("--repo", repo), ("--pr", pr), ("--api-url", api)];
+    flags.iter().filter_map(|(flag, value)| value.map(|value| format!(" {flag} {}", plain(value)))).collect()
 }
 
 /// Reads the pull request and the configuration that is in force for it.
@@ -93,7 +113,22 @@ pub(crate) fn desk_at(cx: &Context, command: &str, mut place: Place) -> Result<D
     let forge = Github::new(api, pr.clone(), write_gap(cx));
     let store = FileStore::new(place.tree.common_dir(), &place.found.toplevel, pr.clone(), command)?;
     let (prompts, own_tree) = (prompts(), false);
-    let desk = Desk { place, pr, settings, known, fresh, state, guard, prompts, forge, store, obs, notes, own_tree };
+    let desk = Desk {
+        place,
+        pr,
+        settings,
+        known,
+        fresh,
+        state,
+        guard,
+        prompts,
+        forge,
+        store,
+        obs,
+        notes,
+        own_tree,
+        flags: passed_on(cx),
+    };
     // Another pull request that was named says nothing about this branch.
     if desk.on_its_branch() {
         let common = desk.place.tree.common_dir();

@@ -178,7 +178,10 @@ fn after_run(
     ran: &Ran<'_>,
 ) -> Result<EditEnd, EngineError> {
     if ran.report.swept > 0 {
-        ports.warn(format!("ended {} process(es) that the editor left behind", ran.report.swept));
+        ports.warn(format!(
+            "ended {} that the editor left behind",
+            words::count_of(ran.report.swept as usize, "process", "processes")
+        ));
     }
     if !ran.report.swept_clean {
         ports.warn("some processes of the editor could not be ended; look for them before you go on");

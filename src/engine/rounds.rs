@@ -88,11 +88,18 @@ struct Ending {
     remedy: String,
     person: bool,
     retry: Option<Timestamp>,
+    /// It follows from what just happened, not from the state: going on would start the editor again.
+    at_once: bool,
 }
 
 impl Ending {
     fn new(reason: StopReason, why: impl Into<String>, remedy: impl Into<String>) -> Self {
-        Self { reason, why: why.into(), remedy: remedy.into(), person: false, retry: None }
+        Self { reason, why: why.into(), remedy: remedy.into(), person: false, retry: None, at_once: false }
+    }
+
+    /// An ending of the editor's run.
+    fn of_editor(reason: StopReason, why: String, remedy: impl Into<String>) -> Self {
+        Self { at_once: true, ..Self::new(reason, why, remedy) }
     }
 }
 
@@ -232,7 +239,7 @@ impl Run<'_> {
             | StopReason::Budget
             | StopReason::NeedsPerson => {}
         }
-        if ending.retry.is_some() || self.last_posts == 0 {
+        if ending.retry.is_some() || ending.at_once || self.last_posts == 0 {
             return Ok(false);
         }
         self.last_posts -= 1;
@@ -391,7 +398,7 @@ impl Run<'_> {
             Step::Plan => Ok(match followup::round(self.ports, self.setup, &self.held, summary, local)? {
                 EditEnd::Go => None,
                 EditEnd::Look => Some(Next::Look(Depth::Full)),
-                EditEnd::Stop(reason, why, remedy) => Some(Next::End(Ending::new(reason, why, remedy))),
+                EditEnd::Stop(reason, why, remedy) => Some(Next::End(Ending::of_editor(reason, why, remedy))),
             }),
             Step::GiveToPerson(ids) => {
                 for id in ids {
@@ -411,7 +418,7 @@ impl Run<'_> {
             }
             Step::Wait { what, until, reason } => self.wait(&what, until, reason),
             Step::Stop { reason, why, remedy, person } => {
-                Ok(Some(Next::End(Ending { reason, why, remedy, person, retry: None })))
+                Ok(Some(Next::End(Ending { reason, why, remedy, person, retry: None, at_once: false })))
             }
         }
     }
@@ -420,7 +427,7 @@ impl Run<'_> {
         Ok(match edit::edit(self.ports, self.setup, &self.held, summary, survey, ask)? {
             EditEnd::Go => None,
             EditEnd::Look => Some(Next::Look(Depth::Full)),
-            EditEnd::Stop(reason, why, remedy) => Some(Next::End(Ending::new(reason, why, remedy))),
+            EditEnd::Stop(reason, why, remedy) => Some(Next::End(Ending::of_editor(reason, why, remedy))),
         })
     }
 }

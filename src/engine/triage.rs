@@ -226,7 +226,10 @@ impl Desk<'_> {
                     };
                     match self.keep(summary, survey, id, choice.clone())? {
                         None => return Ok(Turn::On),
-                        Some(why) => (note, refused) = (why, Some(choice)),
+                        Some(why) => {
+                            note = format!("{why} ({} takes your words up again)", kind.key());
+                            refused = Some(choice);
+                        }
                     }
                 }
             }

@@ -175,8 +175,8 @@ pub fn gate(gate: &Gate, width: u16) -> String {
         out.add_row(Row::from([
             clause.clause.as_str().to_owned(),
             mark.to_owned(),
-            one_line(&clause.reason, 120),
-            one_line(&clause.remedy, 120),
+            one_line(&clause.reason, 200),
+            one_line(&clause.remedy, 200),
         ]));
     }
     format!("gate: {} at {}\n{}", verdict(gate.verdict), gate.head.short(), trimmed(&out))

@@ -204,7 +204,7 @@ fn unknown_tests(at: &Situation<'_>) -> Option<Step> {
     (at.policy.has_verify && !known).then_some(Step::Verify)
 }
 
-/// A program that the tests need is not installed: what the editor changes could not be proved, and not be pushed.
+/// A program that the tests start is not there: what the editor changes could not be proved, and not be pushed.
 fn nothing_to_test_with(at: &Situation<'_>) -> Option<Step> {
     let record = tests_at(at.summary, at.local).filter(|record| record.absent && at.local == at.head)?;
     let why = format!("the tests could not be run: {}", record.why);
@@ -371,11 +371,9 @@ fn reviewers(at: &Situation<'_>) -> Option<Step> {
         }),
         Some(false) | None => {
             let asks = askable.iter().map(|nudge| nudge.due);
-            Some(Step::Wait {
-                what: seen.why.clone(),
-                until: asks.chain(seen.until).min(),
-                reason: StopReason::WaitingReviewer,
-            })
+            let nobody = seen.each.is_empty() && !seen.remedy.is_empty();
+            let what = if nobody { format!("{}; {}", seen.why, seen.remedy) } else { seen.why.clone() };
+            Some(Step::Wait { what, until: asks.chain(seen.until).min(), reason: StopReason::WaitingReviewer })
         }
     }
 }

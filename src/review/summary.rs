@@ -301,7 +301,7 @@ pub struct Verified {
     /// Names the commands that were run: what other commands found is nothing to go by.
     #[serde(default)]
     pub commands: String,
-    /// A program that a command needs is not installed: no change of the code helps.
+    /// A program that a command starts is not there: what the editor changes could not be proved.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub absent: bool,
 }

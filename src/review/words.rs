@@ -121,6 +121,11 @@ pub fn link(title: &str, url: &str) -> String {
     if web && url.len() <= 500 && url.chars().all(good) { format!("[{text}]({url})") } else { text }
 }
 
+/// Counts things whose many have a word of their own.
+pub fn count_of(n: usize, one: &str, many: &str) -> String {
+    format!("{n} {}", if n == 1 { one } else { many })
+}
+
 /// Counts things: `1 file`, `2 files`.
 pub fn count(n: usize, thing: &str) -> String {
     format!("{n} {thing}{}", if n == 1 { "" } else { "s" })

@@ -113,11 +113,12 @@ fn missing(output: &str) -> Option<String> {
     last.iter().find(|line| MISSING.is_match(line)).map(|line| one_line(line, 200))
 }
 
-/// Tells whether the shell ends with a name that it found nowhere on the PATH. A file of the repository is another matter.
+/// Tells whether the shell ends with the name of a program that it did not find.
 fn unknown_program(output: &str) -> bool {
     let last = last(output);
-    let name = last.strip_suffix(": not found").or_else(|| last.strip_suffix(": command not found"));
-    name.and_then(|said| said.rsplit(": ").next()).is_some_and(|name| !name.contains('/'))
+    last.ends_with(": not found")
+        || last.ends_with(": command not found")
+        || last.ends_with(": No such file or directory")
 }
 
 fn last(output: &str) -> String {

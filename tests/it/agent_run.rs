@@ -207,6 +207,15 @@ fn fm_29_fm_30_noise_crashes_and_claims_prove_nothing() {
 }
 
 #[test]
+fn an_editor_that_falls_over_twice_is_not_started_again() {
+    let scene = scene(&json!({ "say": ["no such model"], "exit": 3 }), |_| {});
+    scene.run(&RUN).ends(14, &["no_progress", "twice in the same way"]);
+    assert_eq!(scene.editor_rounds(), 2);
+    scene.run(&RUN).ends(14, &["no_progress", "twice in the same way"]);
+    assert_eq!(scene.editor_rounds(), 3, "one start tells whether it was mended");
+}
+
+#[test]
 fn only_what_the_editor_left_is_said_to_be_kept() {
     for (round, kept) in [(json!({ "exit": 3 }), false), (json!({ "run": ["echo x >made.txt"], "exit": 3 }), true)] {
         let scene = scene(&round, |_| {});

@@ -398,6 +398,17 @@ fn an_answer_that_cannot_be_written_is_no_success() {
 }
 
 #[test]
+fn the_next_command_means_the_same_repository() {
+    let scene = Scene::new(|plan| plan.script = rabbit_reviews(&[p2()]));
+    let dir = scene.work.to_string();
+    for command in ["status", "gate"] {
+        let out = scene.run(&["--repo", "octo/pay", "-C", &dir, command, "--json"]);
+        assert_eq!(out.json()["next"], format!("pushback -C '{dir}' --repo octo/pay run"), "{command}");
+        scene.run(&[command]).ends(10, &["next: pushback run"]);
+    }
+}
+
+#[test]
 fn a_token_that_may_not_post_is_found_before_the_editor_starts() {
     let fine = |may: &str| {
         json!({ "token": TOKEN, "kind": "fine_grained", "permissions": {

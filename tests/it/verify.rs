@@ -90,7 +90,7 @@ fn every_command_runs_and_the_worst_counts() {
         (&["no-such-tool-7 --all"][..], true),
         (&["true", "cd / && no-such-tool-7"][..], true),
         (&["false", "no-such-tool-7"][..], false),
-        (&["./no-such-script"][..], false),
+        (&["./no-such-script"][..], true),
         (&["exit 127"][..], false),
         (&["echo x: y: not found; exit 1"][..], false),
         (&["true"][..], false),

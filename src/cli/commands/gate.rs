@@ -125,13 +125,13 @@ fn told(cx: &Context, look: Look, published: Option<PublishedView>) -> u8 {
         let mut status = view::status(&desk, &summary, &survey, Some(verdict));
         status.notes.extend(notes);
         let mut answer =
-            view::envelope("gate", (exit, view::next(&desk, exit, &summary)), &summary, GateView { status, published });
+            view::envelope("gate", (exit, next_of(&desk, exit, &summary)), &summary, GateView { status, published });
         answer.retry_after_s = (exit == 12).then(|| desk.settings.poll_max.as_secs().max(1));
         output::json(&answer);
         return exit;
     }
     let mut text = table::gate(&verdict, output::width());
-    for note in desk.notes.iter().chain(&notes) {
+    for note in view::notes(&desk, &survey).iter().chain(&notes) {
         text.push_str(&format!("note: {note}\n"));
     }
     if let Some(it) = published {
@@ -143,11 +143,16 @@ fn told(cx: &Context, look: Look, published: Option<PublishedView>) -> u8 {
         let why = if it.why.is_empty() { String::new() } else { format!(" ({})", it.why) };
         text.push_str(&format!("{how}: {} {} on {}: {}{why}\n", it.context, it.state, it.sha, it.description));
     }
-    // Where the gate itself is all there is to call, the remedies say what helps.
-    let next = view::next(&desk, exit, &summary);
-    if next != "pushback gate" {
+    let next = next_of(&desk, exit, &summary);
+    if !next.is_empty() {
         text.push_str(&format!("next: {next}\n"));
     }
     output::shown(&text);
     exit
+}
+
+/// Where the gate itself is all there is to call, nothing is: the remedies say what helps.
+fn next_of(desk: &Desk, exit: u8, summary: &Summary) -> String {
+    let next = view::next(desk, exit, summary);
+    if next.ends_with(" gate") { String::new() } else { next }
 }

@@ -197,7 +197,7 @@ impl Ways<'_> {
     /// The commands, the likeliest first; placeholders are in capitals.
     fn commands(&self) -> Vec<(&'static str, String)> {
         let Self { cx, summary, thing, entry, may, local, runs } = *self;
-        let flags = passed_on(cx);
+        let flags = look::passed_on(cx);
         let ours = |words: &str| format!("pushback{flags} {words}");
         let mut list = Vec::new();
         match (thing.action, entry) {
@@ -255,19 +255,6 @@ impl Ways<'_> {
     }
 }
 
-/// Flags of this call without which the next one would mean another pull request.
-fn passed_on(cx: &Context) -> String {
-    let plain = |text: &str| {
-        let good = |c: char| c.is_ascii_alphanumeric() || "-_./:@".contains(c);
-        if text.chars().all(good) { text.to_owned() } else { quoted(text) }
-    };
-    let dir = cx.global.dir.as_ref().map(|dir| dir.as_str());
-    let global = &cx.global;
-    let (repo, pr, api) = (global.repo.as_deref(), global.pr.as_deref(), global.api_url.as_deref());
-    let flags = [("-C", dir), ("--repo", repo), ("--pr", pr), ("--api-url", api)];
-    flags.iter().filter_map(|(flag, value)| value.map(|value| format!(" {flag} {}", plain(value)))).collect()
-}
-
 fn text(
     cx: &Context,
     summary: &Summary,
@@ -312,11 +299,6 @@ fn text(
     out
 }
 
-/// Quotes a text for a shell.
-fn quoted(text: &str) -> String {
-    format!("'{}'", text.replace('\'', r"'\''"))
-}
-
 /// The same answer once more posts what is still owed on it, and nothing that was posted.
 fn again(entry: &Entry) -> Option<String> {
     let id = entry.finding.id;
@@ -328,11 +310,11 @@ fn again(entry: &Entry) -> Option<String> {
     let pending = entry.pending.as_ref()?;
     let mut words = format!("resolve {} {}", entry.finding.id, pending.verb.as_str());
     if !matches!(pending.verb, Verb::Fix | Verb::Stale) {
-        words.push_str(&format!(" --reason {}", quoted(&pending.reason)));
+        words.push_str(&format!(" --reason {}", look::quoted(&pending.reason)));
     }
     if let Some(plan) = &pending.plan {
-        words.push_str(&format!(" --plan-title {}", quoted(&plan.title)));
-        plan.steps.iter().for_each(|step| words.push_str(&format!(" --step {}", quoted(step))));
+        words.push_str(&format!(" --plan-title {}", look::quoted(&plan.title)));
+        plan.steps.iter().for_each(|step| words.push_str(&format!(" --step {}", look::quoted(step))));
     }
     Some(words)
 }

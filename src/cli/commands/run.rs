@@ -189,6 +189,9 @@ pub(super) fn print(cx: &Context, desk: &Desk, end: &RunEnd) -> u8 {
     if !end.remedy.is_empty() {
         text.push_str(&line(format!("  {}", end.remedy)));
     }
+    for note in view::notes(desk, survey) {
+        text.push_str(&line(format!("note: {note}")));
+    }
     text.push_str(&format!("{}\n", table::spent(&end.summary)));
     text.push_str(&format!("state: {}\n", desk.store.path()));
     output::shown(&text);

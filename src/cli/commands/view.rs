@@ -16,10 +16,10 @@ use crate::review::words::count;
 pub(super) fn notes(desk: &Desk, survey: &Survey) -> Vec<String> {
     let mut notes = desk.notes.clone();
     for untrusted in &survey.untrusted {
+        let who = untrusted.login.as_ref().map_or("a deleted account", |login| login.as_str());
         notes.push(format!(
-            "not listened to: {} by {}",
-            untrusted.title,
-            untrusted.login.as_ref().map_or("a deleted account", |login| login.as_str())
+            "not listened to: {} by {who}, who has no write permission and is no review bot that is known; `trust.allow` lets it count",
+            untrusted.title
         ));
     }
     for note in survey.notes.iter().filter(|note| matches!(note.standing, Standing::Reviewer(_))) {
@@ -94,24 +94,32 @@ pub(super) fn runs(desk: &Desk) -> bool {
 /// Names what helps where nothing proves a fix: `init` once, then what it wrote is to be filled in.
 fn set_up(desk: &Desk) -> String {
     let there = desk.place.found.toplevel.join(CONFIG_FILE).is_file();
-    if there { "pushback doctor" } else { "pushback init" }.to_owned()
+    if there { "doctor" } else { "init" }.to_owned()
 }
 
 /// Returns the one command to run next. `run` is not named where it would refuse to start.
 pub(super) fn next(desk: &Desk, exit: u8, summary: &Summary) -> String {
+    let command = command(desk, exit, summary);
+    format!("pushback{} {command}", desk.flags)
+}
+
+fn command(desk: &Desk, exit: u8, summary: &Summary) -> String {
     let first = summary.open_blocking().next().map(|entry| entry.finding.id);
     match (exit, first) {
-        (0, _) => "pushback gate".to_owned(),
+        (0, _) => "gate".to_owned(),
         (10 | 11 | 13, _) if !runs(desk) => set_up(desk),
         (10 | 11 | 13, _) => match more_needed(summary, &desk.settings.policy.limits) {
-            Some(more) => format!("pushback run --more {more}"),
-            None => "pushback run".to_owned(),
+            Some(more) => format!("run --more {more}"),
+            None => "run".to_owned(),
         },
-        (12, _) if !runs(desk) => "pushback gate --wait 30m".to_owned(),
-        (12, _) => "pushback run --wait 30m".to_owned(),
-        (14, _) if summary.comments.values().any(|entry| entry.finding.needs_person) => "pushback triage".to_owned(),
-        (14, Some(id)) => format!("pushback show {id}"),
-        _ => "pushback gate".to_owned(),
+        (12, _) if !runs(desk) => "gate --wait 30m".to_owned(),
+        (12, _) => "run --wait 30m".to_owned(),
+        (14, _) if summary.comments.values().any(|entry| entry.finding.needs_person) => "triage".to_owned(),
+        (14, _) if more_needed(summary, &desk.settings.policy.limits).is_some() => {
+            format!("run --more {}", more_needed(summary, &desk.settings.policy.limits).unwrap_or(1))
+        }
+        (14, Some(id)) => format!("show {id}"),
+        _ => "gate".to_owned(),
     }
 }
 

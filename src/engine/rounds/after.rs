@@ -59,7 +59,13 @@ impl Run<'_> {
                 Some(Next::Look(Depth::Full))
             }
             PushEnd::Stop(reason, why) => {
-                Some(Next::End(Ending::new(reason, why, "bring the branch up to date, then run again")))
+                let remedy = match reason {
+                    StopReason::PushRefused => {
+                        "mend what the remote or the hook names, then run again; the commit waits here"
+                    }
+                    _ => "bring the branch up to date, then run again",
+                };
+                Some(Next::End(Ending::new(reason, why, remedy)))
             }
         })
     }

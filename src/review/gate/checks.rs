@@ -81,7 +81,10 @@ pub(super) fn checks(facts: &GateFacts<'_>) -> Clause {
             unknown(name, reason, "give the token the right to read branch rules")
         }
         (Some(Group::Pending(_) | Group::Missing(_)), Reading::Known(_)) => waits(name, list(&open), "wait for them"),
-        (Some(Group::Good), Reading::Known(_)) => holds(name, format!("{} checks are green", judged.len())),
+        (Some(Group::Good), Reading::Known(_)) => match judged.len() {
+            1 => holds(name, "1 check is green"),
+            n => holds(name, format!("{n} checks are green")),
+        },
         (None, Reading::Known(_)) if policy.no_checks => {
             holds(name, "no check is required, and none is awaited (`gate.no_checks`)")
         }
