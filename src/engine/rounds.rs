@@ -80,15 +80,18 @@ struct Run<'a> {
     left: BTreeSet<RepoPath>,
     /// Findings the editor may be started on; `None` means all.
     only: Option<Vec<FindingId>>,
+    /// Why the editor is not started again.
+    stopped: Option<Ending>,
 }
 
+#[derive(Clone)]
 struct Ending {
     reason: StopReason,
     why: String,
     remedy: String,
     person: bool,
     retry: Option<Timestamp>,
-    /// It follows from what just happened, not from the state: going on would start the editor again.
+    /// The editor is not started again before the run ends: what is owed is posted, no more.
     at_once: bool,
 }
 
@@ -99,7 +102,7 @@ impl Ending {
 
     /// An ending of the editor's run.
     fn of_editor(reason: StopReason, why: String, remedy: impl Into<String>) -> Self {
-        Self { at_once: true, ..Self::new(reason, why, remedy) }
+        Self { at_once: reason == StopReason::NoProgress, ..Self::new(reason, why, remedy) }
     }
 }
 
@@ -144,6 +147,7 @@ pub fn run_on(
         last_posts: LAST_POSTS,
         left: BTreeSet::new(),
         only,
+        stopped: None,
     };
     run_observed(&mut run, obs)
 }
@@ -239,10 +243,13 @@ impl Run<'_> {
             | StopReason::Budget
             | StopReason::NeedsPerson => {}
         }
-        if ending.retry.is_some() || ending.at_once || self.last_posts == 0 {
+        if ending.retry.is_some() || self.last_posts == 0 {
             return Ok(false);
         }
         self.last_posts -= 1;
+        if ending.at_once {
+            self.stopped = Some(ending.clone());
+        }
         self.plan(summary, survey)?;
         Ok(outbox::next(summary).is_some())
     }
@@ -304,6 +311,9 @@ impl Run<'_> {
             let step =
                 super::ask::narrowed(self.only.as_deref(), self.decide(summary, survey, &local)?, summary, &local);
             tracing::debug!(?step, "next step");
+            if let (Step::Edit { .. } | Step::Plan, Some(ending)) = (&step, &self.stopped) {
+                return Ok(Next::End(ending.clone()));
+            }
             match self.perform(step, summary, survey, &local, &mut posted)? {
                 Some(next) => return Ok(next),
                 None => self.ports.store.save(&self.held, summary)?,

@@ -10,7 +10,7 @@ use pushback::review::ids::FindingId;
 use pushback::review::marker;
 use pushback::review::severity::Severity;
 use pushback::review::status::Status;
-use pushback::review::summary::{Entry, Proof, StopReason, Summary, WriteKind};
+use pushback::review::summary::{Entry, Proof, RoundOutcome, StopReason, Summary, WriteKind};
 
 use super::ports::Shared;
 use super::voices;
@@ -346,9 +346,12 @@ pub(crate) fn pull(world: &Shared) {
     }
 }
 
-/// Tells whether running again can change nothing.
+/// Tells whether running again can change nothing. An editor that fell over twice may work in the next run.
 pub(crate) fn at_rest(end: End<'_>) -> bool {
-    matches!(end, Some(Ok(end)) if !matches!(end.exit, 12 | 22) && !matches!(end.reason, StopReason::RejectedRound | StopReason::HeadMoved))
+    let last = |end: &RunEnd| end.summary.rounds.last().map(|round| round.outcome);
+    let fell = |end: &RunEnd| end.reason == StopReason::NoProgress && last(end) == Some(RoundOutcome::Environment);
+    !matches!(end, Some(Ok(end)) if fell(end))
+        && matches!(end, Some(Ok(end)) if !matches!(end.exit, 12 | 22) && !matches!(end.reason, StopReason::RejectedRound | StopReason::HeadMoved))
 }
 
 /// What others can see.
