@@ -22,6 +22,7 @@ use crate::config::settings::Settings;
 use crate::engine::survey::{self, Survey};
 use crate::engine::{Ports, Setup, rounds};
 use crate::github::{Api, Github};
+use crate::hook::script::quoted;
 use crate::ports::{Agent, Depth, Event, Forge, ForgeError, Loaded, Reporter, Store, Worktree as _};
 use crate::process::{Supervisor, bounded};
 use crate::review::classify::Rules;
@@ -72,11 +73,6 @@ pub(crate) struct Desk {
     pub(crate) own_tree: bool,
     /// Flags without which a later call would mean another pull request.
     pub(crate) flags: String,
-}
-
-/// Quotes a text for a shell.
-pub(crate) fn quoted(text: &str) -> String {
-    format!("'{}'", text.replace('\'', r"'\''"))
 }
 
 /// Flags of this call without which the next one would mean another pull request.

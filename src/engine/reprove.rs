@@ -57,6 +57,15 @@ pub(super) fn reprove(
     Ok(())
 }
 
+/// Tells whether a commit in the history of the head claims to have fixed anything.
+pub(super) fn claimed(ports: &Ports<'_>, obs: &Observation) -> Result<bool, EngineError> {
+    let (base, head) = (&obs.pr.base_sha, &obs.pr.head);
+    if !ports.tree.fetch(head)? || !ports.tree.fetch(base)? {
+        return Ok(false);
+    }
+    Ok(ports.tree.commits(base, head)?.iter().any(|commit| !answered(&commit.message).is_empty()))
+}
+
 /// The finding with its place as it was right before a commit.
 pub(super) fn at_parent(
     ports: &Ports<'_>,

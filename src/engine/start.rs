@@ -1,5 +1,6 @@
 //! How a run starts: state read or rebuilt, and whether the worktree is as it has to be (R13, R30).
 
+use super::reprove;
 use super::survey::{self, Survey};
 use super::{EngineError, Ports, Setup, fresh_summary};
 use crate::ports::{Depth, Held, Loaded, LocalFacts};
@@ -46,14 +47,11 @@ pub fn first(
     obs: Observation,
     depth: Depth,
 ) -> Result<(Summary, Survey), EngineError> {
-    // Without a word of ours there is nothing to put back, and a second look at the same reading changes nothing.
+    // Without a word or a commit of ours there is nothing to put back, and a second look at the same reading changes nothing.
     let names_us = |text: &str| text.contains(marker::NAME);
     let ours = names_us(&obs.pr.body) || obs.comments.iter().any(|comment| names_us(&comment.body));
-    let mut summary = if ours || obs.threads.iter().any(|thread| thread.resolved) {
-        rebuilt(ports, setup, &obs)?
-    } else {
-        fresh_summary(&setup.pr, &obs)
-    };
+    let ours = ours || obs.threads.iter().any(|thread| thread.resolved) || reprove::claimed(ports, &obs)?;
+    let mut summary = if ours { rebuilt(ports, setup, &obs)? } else { fresh_summary(&setup.pr, &obs) };
     let survey = survey::digest(ports, setup, &mut summary, obs, depth)?;
     Ok((summary, survey))
 }

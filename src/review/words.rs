@@ -128,7 +128,7 @@ pub fn count_of(n: usize, one: &str, many: &str) -> String {
 
 /// Counts things: `1 file`, `2 files`.
 pub fn count(n: usize, thing: &str) -> String {
-    format!("{n} {thing}{}", if n == 1 { "" } else { "s" })
+    count_of(n, thing, &format!("{thing}s"))
 }
 
 #[cfg(test)]

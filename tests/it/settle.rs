@@ -323,3 +323,29 @@ fn r08_a_question_is_answered_in_its_thread() {
     scene.changes_nothing_but_state(&RUN).ends(0, &["settled"]);
     assert_eq!(scene.statuses()["Why are the items not quoted?"], "P2 answered");
 }
+
+#[test]
+fn r13_a_look_after_lost_state_proves_fixes_from_commits_alone() {
+    let scene = Scene::new(|plan| {
+        plan.script = rabbit_reviews(&[p1()]);
+        plan.editor = json!({ "findings": [fixes()] });
+        plan.policy.push_str("[post]\ndescription = false\nresolve = \"never\"\n");
+    });
+    scene.run(&RUN).ends(0, &["settled"]);
+    let fixed = scene.statuses();
+    assert_eq!(fixed.values().map(String::as_str).collect::<Vec<_>>(), ["P1 fixed"]);
+    let pull = scene.forge.pull();
+    let lists =
+        ["comments", "issue_comments", "conversation"].map(|list| pull[list].as_array().cloned().unwrap_or_default());
+    for own in lists.iter().flatten().filter(|c| c["body"].as_str().unwrap_or_default().contains("pushback:1 ")) {
+        scene.forge.act(json!({ "delete": { "of": own["id"] } }));
+    }
+    assert!(
+        !scene.forge.pull().to_string().contains("pushback:"),
+        "no word of ours stands there: {}",
+        scene.forge.pull()
+    );
+    std::fs::remove_file(scene.state_dir().join("summary.json")).expect("it was there");
+    scene.run(&["status"]).ends(0, &["fixed"]);
+    assert_eq!(scene.statuses(), fixed);
+}

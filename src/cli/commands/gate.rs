@@ -124,8 +124,12 @@ fn told(cx: &Context, look: Look, published: Option<PublishedView>) -> u8 {
     if cx.global.json {
         let mut status = view::status(&desk, &summary, &survey, Some(verdict));
         status.notes.extend(notes);
-        let mut answer =
-            view::envelope("gate", (exit, next_of(&desk, exit, &summary)), &summary, GateView { status, published });
+        let mut answer = view::envelope(
+            "gate",
+            (exit, view::next_after("gate", &desk, exit, &summary)),
+            &summary,
+            GateView { status, published },
+        );
         answer.retry_after_s = (exit == 12).then(|| desk.settings.poll_max.as_secs().max(1));
         output::json(&answer);
         return exit;
@@ -143,16 +147,10 @@ fn told(cx: &Context, look: Look, published: Option<PublishedView>) -> u8 {
         let why = if it.why.is_empty() { String::new() } else { format!(" ({})", it.why) };
         text.push_str(&format!("{how}: {} {} on {}: {}{why}\n", it.context, it.state, it.sha, it.description));
     }
-    let next = next_of(&desk, exit, &summary);
+    let next = view::next_after("gate", &desk, exit, &summary);
     if !next.is_empty() {
         text.push_str(&format!("next: {next}\n"));
     }
     output::shown(&text);
     exit
-}
-
-/// Where the gate itself is all there is to call, nothing is: the remedies say what helps.
-fn next_of(desk: &Desk, exit: u8, summary: &Summary) -> String {
-    let next = view::next(desk, exit, summary);
-    if next.ends_with(" gate") { String::new() } else { next }
 }

@@ -14,6 +14,7 @@ use crate::cli::{Context, look, output};
 use crate::engine::rounds;
 use crate::engine::survey::Survey;
 use crate::git::Head;
+use crate::hook::script::quoted;
 use crate::ports::{Loaded, Store};
 use crate::report::json::{Counts, FindingView, NextView};
 use crate::report::table;
@@ -310,11 +311,11 @@ fn again(entry: &Entry) -> Option<String> {
     let pending = entry.pending.as_ref()?;
     let mut words = format!("resolve {} {}", entry.finding.id, pending.verb.as_str());
     if !matches!(pending.verb, Verb::Fix | Verb::Stale) {
-        words.push_str(&format!(" --reason {}", look::quoted(&pending.reason)));
+        words.push_str(&format!(" --reason {}", quoted(&pending.reason)));
     }
     if let Some(plan) = &pending.plan {
-        words.push_str(&format!(" --plan-title {}", look::quoted(&plan.title)));
-        plan.steps.iter().for_each(|step| words.push_str(&format!(" --step {}", look::quoted(step))));
+        words.push_str(&format!(" --plan-title {}", quoted(&plan.title)));
+        plan.steps.iter().for_each(|step| words.push_str(&format!(" --step {}", quoted(step))));
     }
     Some(words)
 }

@@ -103,6 +103,11 @@ pub(super) fn next(desk: &Desk, exit: u8, summary: &Summary) -> String {
     format!("pushback{} {command}", desk.flags)
 }
 
+/// The same after a command that has just run: nothing, where it is itself all there is to call; remedies say what helps.
+pub(super) fn next_after(ran: &str, desk: &Desk, exit: u8, summary: &Summary) -> String {
+    if command(desk, exit, summary) == ran { String::new() } else { next(desk, exit, summary) }
+}
+
 fn command(desk: &Desk, exit: u8, summary: &Summary) -> String {
     let first = summary.open_blocking().next().map(|entry| entry.finding.id);
     match (exit, first) {

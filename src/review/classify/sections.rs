@@ -301,10 +301,11 @@ impl Walk<'_> {
                 && bare
                 && !said
         };
-        if self.current.as_ref().is_some_and(only_named)
+        if item.path.is_none()
+            && self.current.as_ref().is_some_and(only_named)
             && let Some(named) = self.current.take()
         {
-            item.path = item.path.take().or(named.path);
+            item.path = named.path;
         }
     }
 
